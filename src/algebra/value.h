@@ -1,0 +1,231 @@
+/*
+** The value representation, the arena that values are built in, and the arithmetic on leaves.
+** Shared by the files of the algebra; nothing here is installed.
+*/
+#ifndef LUTILE_ALGEBRA_VALUE_H
+#define LUTILE_ALGEBRA_VALUE_H
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "lutile.h"
+
+/*
+** One node of a value. A value is a node followed by the nodes of its children, in prefix order,
+** so that a subtree is itself a value, a copy is one memcpy, and the next sibling is 'length' nodes
+** away.
+**
+**   kind           value         promise   children
+**   LT_INTEGER     the integer   see below none
+**   LT_WILDCARD    0             0         none
+**   LT_BASIS       coefficient   see below the path, outermost mode first: static integers
+**   LT_TUPLE       rank          0         the elements
+**   LT_LAYOUT      0             0         shape, stride (congruent)
+**   LT_SWIZZLE     0             0         B, M, S: static integers
+**   LT_SMEM        element bits  0         none; the offset of CuTe's shared memory form
+**   LT_COMPOSED    0             0         A (swizzle or layout), offset, B (layout)
+**   LT_TENSOR      0             0         offset (integer or tuple), layout
+**   LT_MAJOR       0 left 1 right 0        none
+**
+** 'promise' is 0 for a static integer, and n >= 1 for a dynamic one that is always a multiple of n.
+*/
+struct lt_value {
+  int64_t value;
+  int64_t promise;
+  uint32_t length; /* nodes in this subtree, this one included */
+  uint32_t kind;   /* an lt_kind */
+};
+
+/* An integer leaf held by value: two registers. */
+typedef struct lt_int {
+  int64_t value;
+  int64_t promise; /* as in lt_value */
+} lt_int;
+
+/* ---- Walking a value ------------------------------------------------------------------------ */
+
+static inline const lt_value *ltA_first(const lt_value *v) { return v + 1; }
+static inline const lt_value *ltA_next(const lt_value *v) { return v + v->length; }
+static inline bool ltA_is_tuple(const lt_value *v) { return v->kind == LT_TUPLE; }
+static inline bool ltA_is_integer(const lt_value *v) { return v->kind == LT_INTEGER; }
+static inline bool ltA_is_layout(const lt_value *v) { return v->kind == LT_LAYOUT; }
+static inline bool ltA_is_composed(const lt_value *v) { return v->kind == LT_COMPOSED; }
+
+/* An integer or a scaled basis: what a stride's leaf may be. */
+static inline bool ltA_is_stride_leaf(const lt_value *v) {
+  return v->kind == LT_INTEGER || v->kind == LT_BASIS;
+}
+
+/* Elements of a tuple; 1 for anything else. */
+static inline size_t ltA_rank(const lt_value *v) {
+  return v->kind == LT_TUPLE ? (size_t)v->value : 1;
+}
+
+static inline const lt_value *ltA_shape(const lt_value *layout) { return layout + 1; }
+static inline const lt_value *ltA_stride(const lt_value *layout) { return ltA_next(layout + 1); }
+static inline const lt_value *ltA_layout_a(const lt_value *composed) { return composed + 1; }
+static inline const lt_value *ltA_offset(const lt_value *composed) {
+  return ltA_next(composed + 1);
+}
+static inline const lt_value *ltA_layout_b(const lt_value *composed) {
+  return ltA_next(ltA_next(composed + 1));
+}
+
+/* Element 'i' of a tuple; 'i' is less than its rank. */
+const lt_value *ltA_element(const lt_value *tuple, size_t i);
+
+/* The shape that stands for 'v': of a layout (composed, tensor) its shape, else 'v' itself. */
+const lt_value *ltA_shape_of(const lt_value *v);
+
+/* Leaves (integers, bases, wildcards) below 'v'. */
+size_t ltA_count_leaves(const lt_value *v);
+
+/* Same nodes, flags and promises included. */
+static inline bool ltA_equal(const lt_value *a, const lt_value *b) {
+  return a->length == b->length && memcmp(a, b, a->length * sizeof *a) == 0;
+}
+
+/* ---- The arena ------------------------------------------------------------------------------ */
+
+/* A place in the arena to go back to. */
+typedef struct ltA_mark {
+  struct ltA_chunk *chunk;
+  size_t used;
+} ltA_mark;
+
+struct lt_arena {
+  lt_allocator allocator;
+  lt_error *error;
+  struct ltA_chunk *chunk; /* the newest; the oldest is kept by lt_arena_reset */
+};
+
+/* 'count' uninitialised nodes (or bytes), or NULL with the error set. */
+lt_value *ltA_new_nodes(lt_arena *arena, size_t count);
+void *ltA_new_bytes(lt_arena *arena, size_t size);
+
+ltA_mark ltA_get_mark(const lt_arena *arena);
+
+/* Gives back all that was made since 'mark'. */
+void ltA_release(lt_arena *arena, ltA_mark mark);
+
+/*
+** Gives back all that was made since 'mark' but for 'v', which moves there. Returns its new place;
+** NULL stays NULL.
+*/
+const lt_value *ltA_keep(lt_arena *arena, ltA_mark mark, const lt_value *v);
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+/* After the first failure nothing more is computed: every function returns NULL (or 0) at once. */
+static inline bool ltA_failed(const lt_arena *arena) { return arena->error->status != LT_OK; }
+
+/*
+** Records an error unless one is recorded already. The format knows %d (int), %z (size_t),
+** %I (int64_t), %s, %i (lt_int), %v (const lt_value *, cut where it is long) and %%. Returns NULL.
+*/
+void *ltA_fail(lt_arena *arena, lt_status status, const char *format, ...);
+void *ltA_no_memory(lt_arena *arena);
+
+/* ---- Building ------------------------------------------------------------------------------- */
+
+/*
+** A value under construction, in prefix order. Appending never fails on the spot: it records the
+** error in the arena, and finishing returns NULL.
+*/
+typedef struct ltA_builder {
+  lt_arena *arena;
+  lt_value *nodes;
+  size_t count;
+  size_t capacity;
+  lt_value initial[40]; /* enough for most values; 'nodes' moves to the arena beyond */
+} ltA_builder;
+
+void ltA_begin(ltA_builder *b, lt_arena *arena);
+void ltA_grow(ltA_builder *b, size_t more);
+
+static inline lt_value *ltA_append_nodes(ltA_builder *b, size_t count) {
+  if (b->count + count > b->capacity) {
+    ltA_grow(b, count);
+    if (b->count + count > b->capacity) return NULL; /* out of memory, recorded */
+  }
+  lt_value *at = b->nodes + b->count;
+  b->count += count;
+  return at;
+}
+
+static inline void ltA_append(ltA_builder *b, const lt_value *v) {
+  lt_value *at = ltA_append_nodes(b, v->length);
+  if (at != NULL) memcpy(at, v, v->length * sizeof *v);
+}
+
+static inline void ltA_append_int(ltA_builder *b, lt_int x) {
+  lt_value *at = ltA_append_nodes(b, 1);
+  if (at != NULL) *at = (lt_value){x.value, x.promise, 1, LT_INTEGER};
+}
+
+/* Opens a node of 'kind'; what is appended before the matching close becomes its children. */
+size_t ltA_open(ltA_builder *b, lt_kind kind);
+/* 'rank' is the number of children of a tuple; 0 for other kinds. */
+void ltA_close(ltA_builder *b, size_t open, size_t rank);
+
+/* The finished value in the arena, or NULL. Checks the depth limit. */
+const lt_value *ltA_finish(ltA_builder *b);
+/* The layout of a finished shape and stride. */
+const lt_value *ltA_finish_layout(ltA_builder *shape, ltA_builder *stride);
+/* The layout of two values, which must be congruent (not checked). */
+const lt_value *ltA_pair(lt_arena *arena, const lt_value *shape, const lt_value *stride);
+/* A node of 'kind' with the given children. */
+const lt_value *ltA_node(lt_arena *arena, lt_kind kind, const lt_value *const *children, size_t n);
+const lt_value *ltA_from_int(lt_arena *arena, lt_int x);
+
+/* ---- Internal operations shared between files -------------------------------------------------
+ */
+
+/* A shape of integers only, or an error that names 'operation'. */
+bool ltA_check_shape(lt_arena *arena, const char *operation, const lt_value *shape);
+
+/* ---- Arithmetic on leaves ------------------------------------------------------------------- */
+
+static inline lt_int ltA_static(int64_t value) { return (lt_int){value, 0}; }
+static inline lt_int ltA_dynamic(int64_t value) { return (lt_int){value, 1}; }
+static inline lt_int ltA_int(const lt_value *leaf) { return (lt_int){leaf->value, leaf->promise}; }
+static inline bool ltA_is_static_int(lt_int x) { return x.promise == 0; }
+/* CuTe's is_constant<value, T>. */
+static inline bool ltA_is_constant(lt_int x, int64_t value) {
+  return x.value == value && x.promise == 0;
+}
+
+/*
+** Results are static when both operands are, and when CuTe knows them anyway: 0*x, 0/x, 0%x, x%1.
+** Promises follow: a product's is the product, a sum's the greatest common divisor. Overflow and
+** division by zero record an error and give static 0. Division truncates, as C's.
+*/
+lt_int ltA_add(lt_arena *arena, lt_int x, lt_int y);
+lt_int ltA_sub(lt_arena *arena, lt_int x, lt_int y);
+lt_int ltA_mul(lt_arena *arena, lt_int x, lt_int y);
+lt_int ltA_div(lt_arena *arena, lt_int x, lt_int y);
+lt_int ltA_mod(lt_arena *arena, lt_int x, lt_int y);
+/* (x + y - 1) / y for a positive y. */
+lt_int ltA_ceil_div(lt_arena *arena, lt_int x, lt_int y);
+lt_int ltA_neg(lt_arena *arena, lt_int x);
+lt_int ltA_abs(lt_arena *arena, lt_int x);
+lt_int ltA_signum(lt_int x);
+lt_int ltA_min(lt_int x, lt_int y);
+lt_int ltA_max(lt_int x, lt_int y);
+int64_t ltA_gcd(int64_t x, int64_t y); /* of absolute values; gcd(0, y) is |y| */
+
+/* Product of all leaves of a shape; records an error where a leaf is no integer. */
+lt_int ltA_product(lt_arena *arena, const lt_value *shape);
+
+/*
+** Sums of indices: integers, scaled bases and (arithmetic) tuples of them. A basis k@i stands for
+** the tuple with k in mode i and static zeros before it; tuples of unlike rank are padded with
+** static 0; static 0 adds to anything. Source: CuTe's ArithmeticTuple.
+*/
+const lt_value *ltA_add_values(lt_arena *arena, const lt_value *x, const lt_value *y);
+/* 'x' (integer, basis or tuple) times an integer. */
+const lt_value *ltA_scale_value(lt_arena *arena, const lt_value *x, lt_int factor);
+/* A basis as a tuple; anything else is itself. */
+const lt_value *ltA_as_tuple(lt_arena *arena, const lt_value *x);
+
+#endif
