@@ -1,0 +1,57 @@
+/*
+** Swizzles and composed layouts for the rest of the algebra: what a public function calls when an
+** operand is no plain layout.
+*/
+#ifndef LUTILE_ALGEBRA_COMPOSED_H
+#define LUTILE_ALGEBRA_COMPOSED_H
+
+#include "value.h"
+
+/* ---- Swizzles ------------------------------------------------------------------------------- */
+
+/*
+** Sw<bits,base,shift> unpacked: x -> x ^ ((x & y) >> shift), a negative shift to the left. The
+** masks have 'bits' bits each and do not overlap; x is taken as a two's complement bit pattern.
+*/
+typedef struct ltA_swizzle {
+  int bits;
+  int base;
+  int shift;
+  uint64_t y;
+  uint64_t z;
+} ltA_swizzle;
+
+static inline bool ltA_is_swizzle(const lt_value *v) { return v->kind == LT_SWIZZLE; }
+
+ltA_swizzle ltA_unpack_swizzle(const lt_value *swizzle);
+int64_t ltA_swizzle_index(ltA_swizzle s, int64_t index);
+/* The swizzle with these masks; fails, naming 'operation', where there is none. */
+const lt_value *ltA_swizzle_of_masks(lt_arena *arena, const char *operation, uint64_t y,
+                                     uint64_t z);
+
+/* The swizzled index, with the flag and the promise that survive; 'index' must be an integer. */
+const lt_value *ltA_apply_swizzle(lt_arena *arena, const lt_value *swizzle, const lt_value *index);
+
+/* ---- Composed layouts ----------------------------------------------------------------------- */
+
+/* A(offset + B(coord)); 'coord' has no '_'. In the shared memory form: the index in elements. */
+const lt_value *ltA_apply_composed(lt_arena *arena, const lt_value *composed,
+                                   const lt_value *coord);
+
+/* A o offset o B; plain B where A is a swizzle of no bits and the offset static 0. */
+const lt_value *ltA_compose_parts(lt_arena *arena, const lt_value *a, const lt_value *offset,
+                                  const lt_value *b);
+/* 'composed' with another B. */
+const lt_value *ltA_with_layout_b(lt_arena *arena, const lt_value *composed,
+                                  const lt_value *layout_b);
+
+/* Composition where 'a' or 'b' is a swizzle or a composed layout. */
+const lt_value *ltA_composition_composed(lt_arena *arena, const lt_value *a, const lt_value *b);
+/* Inverses of a swizzle, of an integer as x -> x + n, and of a composed layout. */
+const lt_value *ltA_right_inverse_composed(lt_arena *arena, const lt_value *x);
+const lt_value *ltA_left_inverse_composed(lt_arena *arena, const lt_value *x);
+/* logical_product of a plain block by a composed tiler: the swizzle moves with the modes. */
+const lt_value *ltA_logical_product_composed(lt_arena *arena, const lt_value *block,
+                                             const lt_value *tiler);
+
+#endif
