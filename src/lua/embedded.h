@@ -1,0 +1,30 @@
+/*
+** The files of lua/lutile and kernels, kept in the binary, so that a module or a command that was
+** copied elsewhere finds them. Their table is made at build time.
+*/
+#ifndef LUTILE_LUA_EMBEDDED_H
+#define LUTILE_LUA_EMBEDDED_H
+
+#include <stddef.h>
+
+struct lua_State;
+
+typedef struct ltL_embedded {
+  const char *name; /* "lutile.plan" for a module, "kernels/gemm.cu" for a kernel */
+  const char *text; /* 'size' bytes and a closing zero */
+  size_t size;
+} ltL_embedded;
+
+/* Ends with a NULL name. */
+extern const ltL_embedded ltL_embedded_files[];
+
+/* The file named 'name', or NULL. */
+const ltL_embedded *ltL_find_embedded(const char *name);
+
+/*
+** Puts a loader for every embedded module in package.preload, so that this binary's own copies are
+** taken before files of another version on package.path. Without a package library, does nothing.
+*/
+void ltL_preload_embedded(struct lua_State *L);
+
+#endif
