@@ -38,6 +38,8 @@
 #define LT_MAX_SIZE ((int64_t)1 << 62)
 /* Modes that a scaled basis can name: 0 to this less 1. */
 #define LT_MAX_BASIS_MODE ((int64_t)1 << 20)
+/* Widest element of a shared memory offset. */
+#define LT_MAX_ELEMENT_BITS 1024
 /* Bytes of an error message, the closing zero included. */
 #define LT_ERROR_SIZE 512
 
@@ -148,6 +150,8 @@ LT_API const lt_value *lt_basis(lt_arena *arena, const lt_value *coefficient, co
                                 size_t n);
 LT_API const lt_value *lt_tuple(lt_arena *arena, const lt_value *const *elements, size_t n);
 LT_API const lt_value *lt_swizzle(lt_arena *arena, int64_t b, int64_t m, int64_t s);
+/* The offset of a composed layout over shared memory with elements of 'bits' bits. */
+LT_API const lt_value *lt_smem(lt_arena *arena, int64_t bits);
 LT_API const lt_value *lt_layout_left(lt_arena *arena);
 LT_API const lt_value *lt_layout_right(lt_arena *arena);
 

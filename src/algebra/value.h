@@ -181,8 +181,17 @@ const lt_value *ltA_from_int(lt_arena *arena, lt_int x);
 /* ---- Internal operations shared between files -------------------------------------------------
  */
 
-/* A shape of integers only, or an error that names 'operation'. */
+/*
+** What shapes, layouts, composed layouts and tensors must satisfy (layout.c), or an error that names
+** 'operation'.
+*/
 bool ltA_check_shape(lt_arena *arena, const char *operation, const lt_value *shape);
+bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *shape,
+                      const lt_value *stride);
+bool ltA_check_composed(lt_arena *arena, const char *operation, const lt_value *a,
+                        const lt_value *offset, const lt_value *b);
+bool ltA_check_tensor(lt_arena *arena, const char *operation, const lt_value *offset,
+                      const lt_value *layout);
 
 /* ---- Arithmetic on leaves ------------------------------------------------------------------- */
 
