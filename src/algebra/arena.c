@@ -104,12 +104,24 @@ void ltA_release(lt_arena *arena, ltA_mark mark) {
   arena->chunk->used = mark.used;
 }
 
+/* Whether 'v' was made in 'chunk' since the mark, and not, say, an operand handed back. */
+static bool is_newer(const ltA_chunk *chunk, size_t since, const lt_value *v) {
+  uintptr_t first = (uintptr_t)(chunk + 1) + since;
+  return (uintptr_t)v >= first && (uintptr_t)v < (uintptr_t)(chunk + 1) + chunk->used;
+}
+
 const lt_value *ltA_keep(lt_arena *arena, ltA_mark mark, const lt_value *v) {
   if (v == NULL) return NULL;
-  if (arena->chunk != mark.chunk) return v; /* spread over chunks: the next reset gives it back */
+  ltA_chunk *chunk = arena->chunk;
+  if (chunk != mark.chunk) return v; /* spread over chunks: the next reset gives it back */
+  if (chunk == NULL) return v;
+  if (!is_newer(chunk, mark.used, v)) {
+    chunk->used = mark.used;
+    return v;
+  }
+  char *place = chunk_bytes(chunk) + mark.used;
   size_t size = lt_value_size(v);
-  char *place = chunk_bytes(mark.chunk) + mark.used;
   memmove(place, v, size);
-  mark.chunk->used = mark.used + size;
+  chunk->used = mark.used + size;
   return (const lt_value *)(void *)place;
 }

@@ -107,3 +107,34 @@ const lt_value *ltA_from_int(lt_arena *arena, lt_int x) {
   if (v != NULL) *v = (lt_value){x.value, x.promise, 1, LT_INTEGER};
   return v;
 }
+
+void ltA_join_begin(ltA_join *join, lt_arena *arena) {
+  ltA_begin(&join->shape, arena);
+  ltA_begin(&join->stride, arena);
+  join->open_shape = ltA_open(&join->shape, LT_TUPLE);
+  join->open_stride = ltA_open(&join->stride, LT_TUPLE);
+  join->rank = 0;
+}
+
+void ltA_join_append(ltA_join *join, const lt_value *layout) {
+  if (layout == NULL) return;
+  if (layout->kind != LT_LAYOUT) {
+    ltA_fail(join->shape.arena, LT_INVALID, "make_layout: %v is no layout that can be a mode",
+             layout);
+    return;
+  }
+  ltA_append(&join->shape, ltA_shape(layout));
+  ltA_append(&join->stride, ltA_stride(layout));
+  join->rank++;
+}
+
+const lt_value *ltA_join_finish(ltA_join *join) {
+  ltA_close(&join->shape, join->open_shape, join->rank);
+  ltA_close(&join->stride, join->open_stride, join->rank);
+  return ltA_finish_layout(&join->shape, &join->stride);
+}
+
+const lt_value *ltA_mode_of(lt_arena *arena, const lt_value *layout, size_t i) {
+  if (ltA_failed(arena) || !ltA_is_tuple(ltA_shape(layout))) return layout;
+  return ltA_pair(arena, ltA_element(ltA_shape(layout), i), ltA_element(ltA_stride(layout), i));
+}

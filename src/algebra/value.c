@@ -49,6 +49,12 @@ size_t ltA_count_leaves(const lt_value *v) {
   return count;
 }
 
+bool ltA_has_no_elements(const lt_value *shape) {
+  for (const lt_value *leaf = shape; leaf < ltA_next(shape); leaf++)
+    if (leaf->kind == LT_INTEGER && leaf->value == 0) return true;
+  return false;
+}
+
 const lt_value *lt_part(const lt_value *v, size_t i) {
   const lt_value *end = ltA_next(v);
   const lt_value *part = ltA_first(v);
@@ -150,4 +156,11 @@ const lt_value *lt_swizzle(lt_arena *arena, int64_t b, int64_t m, int64_t s) {
   v[2] = (lt_value){m, 0, 1, LT_INTEGER};
   v[3] = (lt_value){s, 0, 1, LT_INTEGER};
   return v;
+}
+
+const lt_value *ltA_with_tensor_layout(lt_arena *arena, const lt_value *tensor,
+                                       const lt_value *layout) {
+  if (ltA_failed(arena)) return NULL;
+  const lt_value *parts[] = {ltA_first(tensor), layout};
+  return ltA_node(arena, LT_TENSOR, parts, 2);
 }

@@ -71,6 +71,13 @@ static inline const lt_value *ltA_layout_b(const lt_value *composed) {
   return ltA_next(ltA_next(composed + 1));
 }
 
+static inline const lt_value *ltA_tensor_layout(const lt_value *tensor) {
+  return ltA_next(tensor + 1);
+}
+/* 'tensor' with another layout; NULL (after a failure) gives NULL. */
+const lt_value *ltA_with_tensor_layout(lt_arena *arena, const lt_value *tensor,
+                                       const lt_value *layout);
+
 /* Element 'i' of a tuple; 'i' is less than its rank. */
 const lt_value *ltA_element(const lt_value *tuple, size_t i);
 
@@ -79,6 +86,9 @@ const lt_value *ltA_shape_of(const lt_value *v);
 
 /* Leaves (integers, bases, wildcards) below 'v'. */
 size_t ltA_count_leaves(const lt_value *v);
+
+/* A shape with a zero in it. */
+bool ltA_has_no_elements(const lt_value *shape);
 
 /* Same nodes, flags and promises included. */
 static inline bool ltA_equal(const lt_value *a, const lt_value *b) {
@@ -178,11 +188,27 @@ const lt_value *ltA_pair(lt_arena *arena, const lt_value *shape, const lt_value 
 const lt_value *ltA_node(lt_arena *arena, lt_kind kind, const lt_value *const *children, size_t n);
 const lt_value *ltA_from_int(lt_arena *arena, lt_int x);
 
+/* A layout under construction from the layouts of its modes. */
+typedef struct ltA_join {
+  ltA_builder shape, stride;
+  size_t open_shape, open_stride;
+  size_t rank;
+} ltA_join;
+
+void ltA_join_begin(ltA_join *join, lt_arena *arena);
+/* 'layout' becomes the next mode; NULL (after a failure) is passed over. */
+void ltA_join_append(ltA_join *join, const lt_value *layout);
+const lt_value *ltA_join_finish(ltA_join *join);
+
+/* The layout of mode 'i' < rank; the only mode of an integer layout is itself. */
+const lt_value *ltA_mode_of(lt_arena *arena, const lt_value *layout, size_t i);
+
 /* ---- Internal operations shared between files -------------------------------------------------
  */
 
 /*
-** What shapes, layouts, composed layouts and tensors must satisfy (layout.c), or an error that names
+** What shapes, layouts, composed layouts and tensors must satisfy (layout.c), or an error that
+*names
 ** 'operation'.
 */
 bool ltA_check_shape(lt_arena *arena, const char *operation, const lt_value *shape);

@@ -1,0 +1,141 @@
+/*
+** Simplification: coalesce, filter and the nullspace.
+** r(i) == layout(i) for all i < size(layout); filter also drops what repeats.
+*/
+#include "composed.h"
+#include "flat.h"
+
+/* ---- Shapes -----------------------------------------------------------------------------------
+ */
+
+/*
+** Products of neighbouring leaves that are both static or both dynamic. Source: CuTe's
+** coalesce(Shape).
+*/
+static const lt_value *coalesce_shape(lt_arena *arena, const lt_value *shape) {
+  ltA_modes runs;
+  ltA_modes_begin(&runs, arena);
+  for (const lt_value *leaf = shape; leaf < ltA_next(shape); leaf++) {
+    if (leaf->kind == LT_TUPLE) continue;
+    if (leaf->kind != LT_INTEGER)
+      return ltA_fail(arena, LT_INVALID, "coalesce: %v is no shape", shape);
+    lt_int x = ltA_int(leaf);
+    ltA_mode *last = runs.count > 0 ? &runs.items[runs.count - 1] : NULL;
+    if (last != NULL && ltA_is_static_int(last->shape) == ltA_is_static_int(x))
+      last->shape = ltA_mul(arena, last->shape, x);
+    else
+      ltA_modes_append(&runs, (ltA_mode){x, ltA_static(0), NULL});
+  }
+  ltA_builder builder, unused;
+  ltA_begin(&builder, arena);
+  ltA_begin(&unused, arena);
+  ltA_modes_append_to(&runs, &builder, &unused);
+  return ltA_failed(arena) ? NULL : ltA_finish(&builder);
+}
+
+/* ---- Layouts ----------------------------------------------------------------------------------
+ */
+
+/* The whole layout as flat modes; a rank-0 layout has none, which no simplification is defined for.
+ */
+static bool flatten_layout(lt_arena *arena, const char *operation, const lt_value *layout,
+                           ltA_modes *modes) {
+  ltA_modes_begin(modes, arena);
+  ltA_modes_flatten(modes, ltA_shape(layout), ltA_stride(layout));
+  if (modes->count == 0) ltA_fail(arena, LT_INVALID, "%s: %v has no modes", operation, layout);
+  return !ltA_failed(arena);
+}
+
+static const lt_value *coalesce_layout(lt_arena *arena, const lt_value *layout) {
+  ltA_modes modes;
+  if (!flatten_layout(arena, "coalesce", layout, &modes)) return NULL;
+  ltA_modes_coalesce(&modes);
+  return ltA_modes_to_layout(&modes);
+}
+
+static const lt_value *filter_layout(lt_arena *arena, const lt_value *layout) {
+  ltA_modes modes;
+  if (!flatten_layout(arena, "filter", layout, &modes)) return NULL;
+  for (size_t i = 0; i < modes.count; i++)
+    if (ltA_is_static_zero(&modes.items[i])) modes.items[i].shape = ltA_static(1);
+  ltA_modes_coalesce(&modes);
+  return ltA_modes_to_layout(&modes);
+}
+
+typedef const lt_value *(*simplify)(lt_arena *arena, const lt_value *layout);
+
+/* At the leaves of 'profile'; modes past the profile stay as they are. */
+static const lt_value *simplify_by_profile(lt_arena *arena, const char *operation, simplify whole,
+                                           const lt_value *layout, const lt_value *profile) {
+  if (ltA_failed(arena)) return NULL;
+  if (!ltA_is_tuple(profile)) return whole(arena, layout);
+  size_t rank = lt_rank(layout);
+  if (ltA_rank(profile) > rank)
+    return ltA_fail(arena, LT_INVALID, "%s: profile %v has %z modes, more than the %z of %v",
+                    operation, profile, ltA_rank(profile), rank, layout);
+  ltA_join join;
+  ltA_join_begin(&join, arena);
+  const lt_value *guide = ltA_first(profile);
+  for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
+    const lt_value *mode = ltA_mode_of(arena, layout, i);
+    if (i < ltA_rank(profile)) {
+      mode = simplify_by_profile(arena, operation, whole, mode, guide);
+      guide = ltA_next(guide);
+    }
+    ltA_join_append(&join, mode);
+  }
+  return ltA_join_finish(&join);
+}
+
+/* ---- Public -----------------------------------------------------------------------------------
+ */
+
+static const lt_value *simplify_any(lt_arena *arena, const char *operation, simplify whole,
+                                    const lt_value *x, const lt_value *profile) {
+  if (x->kind == LT_COMPOSED)
+    return ltA_with_layout_b(arena, x,
+                             simplify_any(arena, operation, whole, ltA_layout_b(x), profile));
+  if (x->kind != LT_LAYOUT) return ltA_fail(arena, LT_INVALID, "%s: %v is no layout", operation, x);
+  ltA_mark mark = ltA_get_mark(arena);
+  if (profile == NULL) return ltA_keep(arena, mark, whole(arena, x));
+  const lt_value *guide = ltA_shape_of(profile);
+  return ltA_keep(arena, mark, simplify_by_profile(arena, operation, whole, x, guide));
+}
+
+const lt_value *lt_coalesce(lt_arena *arena, const lt_value *x, const lt_value *profile) {
+  if (ltA_failed(arena)) return NULL;
+  if (profile == NULL && (x->kind == LT_TUPLE || x->kind == LT_INTEGER))
+    return coalesce_shape(arena, x);
+  return simplify_any(arena, "coalesce", coalesce_layout, x, profile);
+}
+
+const lt_value *lt_filter(lt_arena *arena, const lt_value *layout, const lt_value *profile) {
+  if (ltA_failed(arena)) return NULL;
+  return simplify_any(arena, "filter", filter_layout, layout, profile);
+}
+
+/*
+** The indices of the domain that static 0 strides send to 0: layout(r(i)) == 0 for all i.
+** A composed layout is not looked into.
+*/
+const lt_value *lt_nullspace(lt_arena *arena, const lt_value *layout) {
+  if (ltA_failed(arena)) return NULL;
+  ltA_modes kept;
+  ltA_modes_begin(&kept, arena);
+  if (layout->kind == LT_LAYOUT) {
+    ltA_modes modes;
+    if (!flatten_layout(arena, "nullspace", layout, &modes)) return NULL;
+    lt_int stride = ltA_static(1);
+    for (size_t i = 0; i < modes.count; i++) {
+      bool is_one = ltA_is_constant(modes.items[i].shape, 1);
+      lt_int compact = is_one ? ltA_static(0) : stride;
+      if (ltA_is_static_zero(&modes.items[i]))
+        ltA_modes_append(&kept, (ltA_mode){modes.items[i].shape, compact, NULL});
+      if (!is_one) stride = ltA_mul(arena, stride, modes.items[i].shape);
+    }
+  } else if (layout->kind != LT_COMPOSED) {
+    return ltA_fail(arena, LT_INVALID, "nullspace: %v is no layout", layout);
+  }
+  if (kept.count == 0) ltA_modes_append(&kept, (ltA_mode){ltA_static(1), ltA_static(0), NULL});
+  return ltA_modes_to_layout(&kept);
+}

@@ -1,0 +1,74 @@
+/*
+** What a composition in progress knows: shared by the walk that follows CuTe's rule
+** (composition.c) and by the proof and search behind it (composition_exact.c).
+*/
+#ifndef LUTILE_ALGEBRA_COMPOSITION_H
+#define LUTILE_ALGEBRA_COMPOSITION_H
+
+#include "flat.h"
+
+/*
+** The left side, or one mode of it that a scaled basis on the right picks, as digits: index x has
+** the digit (x / (n_0 * ... * n_k-1)) % n_k in mode k, and the last mode runs on.
+*/
+typedef struct ltA_digits {
+  struct ltA_digits *next;
+  const lt_value *basis; /* whose path picks it; NULL for the whole */
+  ltA_modes modes;       /* coalesced, function kept past the size */
+  int64_t last_extent;   /* of the last mode within the layout's own domain */
+  uint64_t *used;        /* the most that the right side's leaves add up to in each digit */
+} ltA_digits;
+
+/* Why the rule's form is not known to be exact. */
+typedef enum ltA_doubt {
+  LTA_EXACT,
+  LTA_STRIDE, /* a stride that neither divides nor is divided by the mode it starts in */
+  LTA_SHAPE,  /* a shape that does not come out in whole modes */
+  LTA_CARRY,  /* modes of the right side that together run past a mode of the left */
+  LTA_SIGNS   /* strides of both signs */
+} ltA_doubt;
+
+typedef struct ltA_composition {
+  lt_arena *arena;
+  const lt_value *a; /* layouts */
+  const lt_value *b;
+  const char *operation; /* for messages */
+  ltA_digits *digits;
+  bool has_positive, has_negative; /* strides of the right side with more than one step */
+  /* the first doubt: in which mode of which digits, and the numbers that failed */
+  ltA_doubt doubt;
+  const ltA_digits *doubt_digits;
+  size_t doubt_mode;
+  int64_t doubt_shape, doubt_stride;
+} ltA_composition;
+
+/* The digits that a leaf of the right side counts in, or NULL with the error set. */
+ltA_digits *ltA_composition_digits(ltA_composition *c, const ltA_mode *leaf);
+
+/* The modes that CuTe's rule gives for one leaf; what is doubtful about them is noted in 'c'. */
+void ltA_composition_walk(ltA_composition *c, ltA_digits *digits, const ltA_mode *leaf,
+                          ltA_modes *result);
+
+void ltA_composition_doubt(ltA_composition *c, ltA_doubt doubt, const ltA_digits *digits,
+                           size_t mode, int64_t shape, int64_t stride);
+
+/*
+** Settles a doubt: the rule's form where it proves exact after all; for static operands any other
+** layout that is; else NULL with an error that says what failed.
+*/
+const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *by_rule);
+
+/*
+** Whether the rule's form, which rounds shapes up, holds the left side's elements once each beside
+** coordinates that lie past the extents of its modes: in every digit the steps of the right side
+** must fit together without gap or overlap. What a divide by a tiler that does not divide gives.
+*/
+bool ltA_composition_covers(ltA_composition *c);
+
+/*
+** a o (tile, rest), exact on the tile; the rest may round the modes of 'a' up. Used by the divides.
+*/
+const lt_value *ltA_composition_rounded(lt_arena *arena, const lt_value *a, const lt_value *tile,
+                                        const lt_value *rest);
+
+#endif

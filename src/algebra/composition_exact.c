@@ -1,0 +1,388 @@
+/*
+** What happens when CuTe's rule for a composition is in doubt: proof of its form by evaluation,
+** search for another form, and the error when there is none.
+**
+** CuTe C++ checks divisibility only where the numbers are static, and accepts any stride below the
+** extent of the mode it starts in: (4,8):(8,1) o 6:3 gives (2,3):(24,1) there, which is not a(b(i))
+** from i == 2 on. Here a form is returned only if it equals a(b(c)) at every coordinate.
+*/
+#include <stdlib.h>
+
+#include "composition.h"
+
+/* Compositions with more elements than this are decided by the rule alone. */
+#define MAX_PROVABLE ((int64_t)1 << 20)
+
+/* A leaf of the right side and the modes found for it. */
+typedef struct right_leaf {
+  ltA_mode right;
+  ltA_digits *digits;
+  ltA_modes form;
+} right_leaf;
+
+typedef struct proof {
+  ltA_composition *c;
+  right_leaf *leaves;
+  size_t count;
+} proof;
+
+/* ---- Evaluation -------------------------------------------------------------------------------
+ */
+
+/*
+** The component along 'basis' of the left side at 'index'. Wraps around on overflow: what is
+** compared wraps alike, and offsets beyond 64 bits are refused when the result is made.
+** Negative indices have negative digits, as in C.
+*/
+static uint64_t evaluate_digits(const ltA_digits *digits, int64_t index, const lt_value *basis) {
+  uint64_t offset = 0;
+  size_t last = digits->modes.count - 1;
+  for (size_t i = 0; i <= last; i++) {
+    const ltA_mode *mode = &digits->modes.items[i];
+    int64_t digit = i < last ? index % mode->shape.value : index;
+    if (i < last) index /= mode->shape.value;
+    if (ltA_same_basis(mode->basis, basis))
+      offset += (uint64_t)digit * (uint64_t)mode->stride.value;
+  }
+  return offset;
+}
+
+static uint64_t evaluate_form(const ltA_modes *form, int64_t index, const lt_value *basis) {
+  uint64_t offset = 0;
+  for (size_t i = 0; i < form->count; i++) {
+    const ltA_mode *mode = &form->items[i];
+    if (ltA_same_basis(mode->basis, basis))
+      offset += (uint64_t)(index % mode->shape.value) * (uint64_t)mode->stride.value;
+    index /= mode->shape.value;
+  }
+  return offset;
+}
+
+/* Calls of the loops below stop at the first basis that was seen before. */
+static bool seen_before(const ltA_modes *modes, size_t i) {
+  for (size_t j = 0; j < i; j++)
+    if (ltA_same_basis(modes->items[j].basis, modes->items[i].basis)) return true;
+  return false;
+}
+
+/* ---- Proof ------------------------------------------------------------------------------------
+ */
+
+/* Whether the forms of the leaves from 'first' on that count in 'digits' add up, given the indices
+** that the leaves before have reached. At most 20 leaves deep: MAX_PROVABLE is 2^20. */
+static bool holds_from(const proof *p, const ltA_digits *digits, const lt_value *basis,
+                       size_t first, int64_t index, uint64_t offset) {
+  size_t i = first;
+  while (i < p->count && (p->leaves[i].digits != digits || p->leaves[i].right.shape.value == 1))
+    i++;
+  if (i == p->count) return evaluate_digits(digits, index, basis) == offset;
+  const right_leaf *leaf = &p->leaves[i];
+  for (int64_t x = 0; x < leaf->right.shape.value; x++) {
+    int64_t next = index + x * leaf->right.stride.value;
+    uint64_t reached = offset + evaluate_form(&leaf->form, x, basis);
+    if (!holds_from(p, digits, basis, i + 1, next, reached)) return false;
+  }
+  return true;
+}
+
+static bool holds_in(const proof *p, const ltA_digits *digits) {
+  for (size_t i = 0; i < digits->modes.count; i++)
+    if (!seen_before(&digits->modes, i) &&
+        !holds_from(p, digits, digits->modes.items[i].basis, 0, 0, 0))
+      return false;
+  return true;
+}
+
+static bool holds(const proof *p) {
+  for (const ltA_digits *digits = p->c->digits; digits != NULL; digits = digits->next)
+    if (!holds_in(p, digits)) return false;
+  return true;
+}
+
+/* Few enough elements, and offsets within them small enough, to be evaluated one by one. */
+static bool is_provable(const proof *p) {
+  int64_t size = 1;
+  int64_t reach = 0;
+  for (size_t i = 0; i < p->count; i++) {
+    const ltA_mode *right = &p->leaves[i].right;
+    int64_t extent;
+    if (right->shape.value == 0) return true;
+    if (__builtin_mul_overflow(size, right->shape.value, &size) || size > MAX_PROVABLE)
+      return false;
+    if (right->stride.value == INT64_MIN ||
+        __builtin_mul_overflow(right->shape.value - 1, llabs(right->stride.value), &extent) ||
+        __builtin_add_overflow(reach, extent, &reach))
+      return false;
+  }
+  return true;
+}
+
+/* ---- Search -----------------------------------------------------------------------------------
+ */
+
+/*
+** The stride that one step of 'step' makes on the left: the offset there, which must lie along one
+** basis. False where it lies along several.
+*/
+static bool stride_of_step(const ltA_digits *digits, int64_t step, ltA_mode *mode) {
+  bool found = false;
+  mode->stride = ltA_static(0);
+  mode->basis = NULL;
+  for (size_t i = 0; i < digits->modes.count; i++) {
+    const lt_value *basis = digits->modes.items[i].basis;
+    if (seen_before(&digits->modes, i)) continue;
+    uint64_t offset = evaluate_digits(digits, step, basis);
+    if (offset == 0) continue;
+    if (found) return false;
+    found = true;
+    mode->stride = ltA_static((int64_t)offset);
+    mode->basis = basis;
+  }
+  return true;
+}
+
+static bool steps_evenly(const ltA_digits *digits, int64_t step, int64_t x, const ltA_mode *mode) {
+  for (size_t i = 0; i < digits->modes.count; i++) {
+    const lt_value *basis = digits->modes.items[i].basis;
+    uint64_t stride = ltA_same_basis(basis, mode->basis) ? (uint64_t)mode->stride.value : 0;
+    if (evaluate_digits(digits, step * x, basis) != (uint64_t)x * stride) return false;
+  }
+  return true;
+}
+
+/*
+** The one candidate for a leaf. In a layout that equals f on 0 .. shape-1 with its modes merged,
+** the first stride is f(1), and the first shape is how long f(x) == x * f(1) lasts; the rest is the
+** same question for f at the multiples of that shape. False where a shape does not divide.
+*/
+static bool search_leaf(const ltA_digits *digits, const ltA_mode *right, ltA_modes *form) {
+  int64_t rest = right->shape.value;
+  int64_t step = right->stride.value;
+  form->count = 0;
+  while (rest > 1) {
+    ltA_mode mode;
+    if (!stride_of_step(digits, step, &mode)) return false;
+    int64_t run = 2;
+    while (run < rest && steps_evenly(digits, step, run, &mode)) run++;
+    if (rest % run != 0) return false;
+    mode.shape = ltA_static(run);
+    ltA_modes_append(form, mode);
+    rest /= run;
+    if (rest > 1) step *= run;
+  }
+  return true;
+}
+
+/* ---- Putting it together ----------------------------------------------------------------------
+ */
+
+static void collect_leaves(proof *p) {
+  ltA_composition *c = p->c;
+  ltA_modes right;
+  ltA_modes_begin(&right, c->arena);
+  ltA_modes_flatten(&right, ltA_shape(c->b), ltA_stride(c->b));
+  p->count = right.count;
+  p->leaves = ltA_new_bytes(c->arena, right.count * sizeof *p->leaves);
+  for (size_t i = 0; i < right.count && !ltA_failed(c->arena); i++) {
+    right_leaf *leaf = &p->leaves[i];
+    leaf->right = right.items[i];
+    leaf->digits = ltA_composition_digits(c, &leaf->right);
+    ltA_modes_begin(&leaf->form, c->arena);
+    ltA_composition_walk(c, leaf->digits, &leaf->right, &leaf->form);
+  }
+}
+
+/* Replaces the forms of the leaves that the rule gets wrong by themselves. */
+static bool search(proof *p) {
+  proof one = {p->c, NULL, 1};
+  for (size_t i = 0; i < p->count; i++) {
+    one.leaves = &p->leaves[i];
+    if (one.leaves->right.shape.value <= 1 || holds_in(&one, one.leaves->digits)) continue;
+    if (!search_leaf(one.leaves->digits, &one.leaves->right, &one.leaves->form)) return false;
+  }
+  return !ltA_failed(p->c->arena) && holds(p);
+}
+
+/* The tree of the right side with each leaf replaced by its form. */
+static void append_forms(const proof *p, const lt_value *shape, size_t *next_leaf,
+                         ltA_builder *shapes, ltA_builder *strides) {
+  if (!ltA_is_tuple(shape)) {
+    ltA_modes_append_to(&p->leaves[(*next_leaf)++].form, shapes, strides);
+    return;
+  }
+  size_t open_shape = ltA_open(shapes, LT_TUPLE);
+  size_t open_stride = ltA_open(strides, LT_TUPLE);
+  for (const lt_value *s = ltA_first(shape); s < ltA_next(shape); s = ltA_next(s))
+    append_forms(p, s, next_leaf, shapes, strides);
+  ltA_close(shapes, open_shape, ltA_rank(shape));
+  ltA_close(strides, open_stride, ltA_rank(shape));
+}
+
+static const lt_value *build_layout(const proof *p) {
+  ltA_builder shapes, strides;
+  ltA_begin(&shapes, p->c->arena);
+  ltA_begin(&strides, p->c->arena);
+  size_t next_leaf = 0;
+  append_forms(p, ltA_shape(p->c->b), &next_leaf, &shapes, &strides);
+  return ltA_finish_layout(&shapes, &strides);
+}
+
+/* ---- Rounding up ------------------------------------------------------------------------------
+ */
+
+/* One mode of a form, as steps within one digit of the left side. */
+typedef struct digit_steps {
+  int64_t count;
+  int64_t step;
+} digit_steps;
+
+typedef struct digit_use {
+  digit_steps *items;
+  size_t count;
+} digit_use;
+
+/*
+** The steps that the rule makes of one leaf in digit 'wanted': the walk again, in numbers. False
+** where a stride is neither a multiple of a mode's extent nor within it.
+*/
+static bool collect_steps(const ltA_digits *digits, const ltA_mode *right, size_t wanted,
+                          digit_use *use) {
+  int64_t rest = right->shape.value;
+  int64_t step = right->stride.value;
+  size_t last = digits->modes.count - 1;
+  if (step <= 0) return rest <= 1;
+  for (size_t i = 0; i < last; i++) {
+    int64_t n = digits->modes.items[i].shape.value;
+    if (n == 0 || (step > n && step % n != 0)) return rest <= 1;
+    if (step < n) {
+      int64_t fitting = (n - 1) / step + 1;
+      int64_t count = fitting < rest ? fitting : rest;
+      if (i == wanted) use->items[use->count++] = (digit_steps){count, step};
+      rest /= count;
+    }
+    step = (step - 1) / n + 1;
+  }
+  if (last == wanted) use->items[use->count++] = (digit_steps){rest, step};
+  return true;
+}
+
+static void sort_steps(digit_use *use) {
+  for (size_t i = 1; i < use->count; i++) {
+    digit_steps steps = use->items[i];
+    size_t at = i;
+    for (; at > 0 && use->items[at - 1].step > steps.step; at--)
+      use->items[at] = use->items[at - 1];
+    use->items[at] = steps;
+  }
+}
+
+/* Steps that count through 0 .. extent-1 once each, and no more than one of them past it. */
+static bool fit_together(digit_use *use, int64_t extent) {
+  sort_steps(use);
+  int64_t covered = 1;
+  for (size_t i = 0; i < use->count; i++) {
+    if (use->items[i].count <= 1) continue;
+    if (use->items[i].step != covered || covered >= extent) return false;
+    if (__builtin_mul_overflow(covered, use->items[i].count, &covered)) return false;
+  }
+  return covered >= extent;
+}
+
+bool ltA_composition_covers(ltA_composition *c) {
+  ltA_digits *digits = c->digits;
+  if (digits == NULL || digits->next != NULL || digits->basis != NULL) return false;
+  ltA_modes right;
+  ltA_modes_begin(&right, c->arena);
+  ltA_modes_flatten(&right, ltA_shape(c->b), ltA_stride(c->b));
+  digit_use use = {ltA_new_bytes(c->arena, right.count * sizeof *use.items), 0};
+  size_t last = digits->modes.count - 1;
+  for (size_t digit = 0; digit <= last && !ltA_failed(c->arena); digit++) {
+    use.count = 0;
+    for (size_t i = 0; i < right.count; i++)
+      if (!collect_steps(digits, &right.items[i], digit, &use)) return false;
+    int64_t n = digit < last ? digits->modes.items[digit].shape.value : digits->last_extent;
+    if (!fit_together(&use, n)) return false;
+  }
+  return !ltA_failed(c->arena);
+}
+
+/* ---- Errors -----------------------------------------------------------------------------------
+ */
+
+/* Further divisors than this are not looked for; 1 and the extent itself always are some. */
+#define MAX_TRIALS 4096
+
+/* The strides next to 'stride' that divide the extent n or are multiples of it. */
+static void nearest_strides(int64_t n, int64_t stride, int64_t *below, int64_t *above) {
+  *below = stride / n * n;
+  *above = *below + n;
+  if (stride > n) return;
+  *below = 1;
+  *above = n;
+  for (int64_t i = 1; i <= MAX_TRIALS && stride - i > 1 && *below == 1; i++)
+    if (n % (stride - i) == 0) *below = stride - i;
+  for (int64_t i = 1; i <= MAX_TRIALS && stride + i < n && *above == n; i++)
+    if (n % (stride + i) == 0) *above = stride + i;
+}
+
+/* "mode 0 (4:2) of (4,6,8):(2,3,5) o 6:3": where it failed, in the modes that the rule walks. */
+static void *fail_at(ltA_composition *c, const char *what, int64_t number, int64_t below,
+                     int64_t above) {
+  const ltA_mode *mode = &c->doubt_digits->modes.items[c->doubt_mode];
+  const lt_value *left = ltA_modes_to_layout(&c->doubt_digits->modes);
+  if (left == NULL) return NULL;
+  return ltA_fail(c->arena, LT_INVALID,
+                  "%s: %s %I does not divide mode %z (%i:%i) of %v o %v"
+                  "; the nearest that would: %I and %I",
+                  c->operation, what, number, c->doubt_mode, mode->shape, mode->stride, left, c->b,
+                  below, above);
+}
+
+static void *fail_stride(ltA_composition *c) {
+  int64_t below, above;
+  int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
+  nearest_strides(n, c->doubt_stride, &below, &above);
+  return fail_at(c, "stride", c->doubt_stride, below, above);
+}
+
+static void *fail_shape(ltA_composition *c) {
+  int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
+  int64_t fitting = n / c->doubt_stride;
+  int64_t below = c->doubt_shape / fitting * fitting;
+  return fail_at(c, "shape", c->doubt_shape, below, below + fitting);
+}
+
+static void *fail_carry(ltA_composition *c) {
+  const ltA_mode *mode = &c->doubt_digits->modes.items[c->doubt_mode];
+  const lt_value *left = ltA_modes_to_layout(&c->doubt_digits->modes);
+  if (left == NULL) return NULL;
+  return ltA_fail(c->arena, LT_INVALID,
+                  "%s: the modes of %v reach index %I together in mode %z (%i:%i) of %v"
+                  "; they must stay below %i",
+                  c->operation, c->b, c->doubt_stride, c->doubt_mode, mode->shape, mode->stride,
+                  left, mode->shape);
+}
+
+static void *fail_composition(ltA_composition *c) {
+  switch (c->doubt) {
+    case LTA_STRIDE: return fail_stride(c);
+    case LTA_SHAPE: return fail_shape(c);
+    case LTA_CARRY: return fail_carry(c);
+    default:
+      return ltA_fail(c->arena, LT_INVALID,
+                      "%s: no layout equals %v o %v, whose strides have both signs", c->operation,
+                      c->a, c->b);
+  }
+}
+
+const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *by_rule) {
+  if (ltA_failed(c->arena)) return NULL;
+  if (ltA_has_no_elements(ltA_shape(c->b))) return by_rule;
+  proof p = {.c = c};
+  collect_leaves(&p);
+  if (ltA_failed(c->arena)) return NULL;
+  if (!is_provable(&p)) return fail_composition(c);
+  if (holds(&p)) return by_rule;
+  if (lt_is_static(c->a) && lt_is_static(c->b) && search(&p)) return build_layout(&p);
+  return fail_composition(c);
+}

@@ -1,0 +1,65 @@
+/*
+** Layouts as flat lists of modes: what coalescing, composition, complement and the inverses walk.
+*/
+#ifndef LUTILE_ALGEBRA_FLAT_H
+#define LUTILE_ALGEBRA_FLAT_H
+
+#include "value.h"
+
+/* One shape leaf and its stride leaf. */
+typedef struct ltA_mode {
+  lt_int shape;
+  lt_int stride;         /* of a scaled basis: its coefficient */
+  const lt_value *basis; /* the LT_BASIS node whose path the stride has; NULL for an integer */
+} ltA_mode;
+
+/* A list of modes in memory of its own or of the arena. */
+typedef struct ltA_modes {
+  lt_arena *arena;
+  ltA_mode *items;
+  size_t count;
+  size_t capacity;
+  ltA_mode initial[16];
+} ltA_modes;
+
+void ltA_modes_begin(ltA_modes *modes, lt_arena *arena);
+void ltA_modes_grow(ltA_modes *modes);
+
+/* Nothing is appended once memory has run out, which the arena remembers. */
+static inline void ltA_modes_append(ltA_modes *modes, ltA_mode mode) {
+  if (modes->count == modes->capacity) {
+    ltA_modes_grow(modes);
+    if (modes->count == modes->capacity) return;
+  }
+  modes->items[modes->count++] = mode;
+}
+
+ltA_mode ltA_make_mode(const lt_value *shape_leaf, const lt_value *stride_leaf);
+
+/* Appends the leaves of congruent 'shape' and 'stride', left to right. */
+void ltA_modes_flatten(ltA_modes *modes, const lt_value *shape, const lt_value *stride);
+
+/*
+** Drops static size-1 modes and merges neighbours, from the back, as CuTe's coalesce does; the
+** function on indices below the size stays. Nothing left gives 1:0.
+*/
+void ltA_modes_coalesce(ltA_modes *modes);
+
+/* As before, but the function also stays past the size, where the last mode runs on. */
+void ltA_modes_coalesce_x(ltA_modes *modes);
+
+/* Appends the modes to the trees of a layout: one as a leaf, several as a tuple. */
+void ltA_modes_append_to(const ltA_modes *modes, ltA_builder *shape, ltA_builder *stride);
+const lt_value *ltA_modes_to_layout(const ltA_modes *modes);
+
+void ltA_append_stride(ltA_builder *stride, const ltA_mode *mode);
+
+/* Both integers, or bases with one path. */
+bool ltA_same_basis(const lt_value *a, const lt_value *b);
+
+/* CuTe's is_constant<0, Stride>: a scaled basis is none. */
+static inline bool ltA_is_static_zero(const ltA_mode *mode) {
+  return mode->basis == NULL && ltA_is_constant(mode->stride, 0);
+}
+
+#endif

@@ -1,0 +1,162 @@
+/*
+** Inverses of layouts. Sources: CuTe's right_inverse and left_inverse (layout.hpp).
+*/
+#include "composed.h"
+#include "flat.h"
+
+/* A mode and the index that it starts at: the product of the shapes before it. */
+typedef struct placed_mode {
+  ltA_mode mode;
+  lt_int start;
+} placed_mode;
+
+typedef struct placed_modes {
+  placed_mode *items;
+  size_t count;
+} placed_modes;
+
+/* By stride, in the order that CuTe's exchange sort leaves equal strides in. */
+static void sort_by_stride(placed_modes *modes) {
+  for (size_t i = 0; i < modes->count; i++)
+    for (size_t j = i + 1; j < modes->count; j++)
+      if (modes->items[j].mode.stride.value < modes->items[i].mode.stride.value) {
+        placed_mode swapped = modes->items[i];
+        modes->items[i] = modes->items[j];
+        modes->items[j] = swapped;
+      }
+}
+
+static bool check_strides(lt_arena *arena, const char *operation, const lt_value *layout,
+                          const ltA_modes *modes) {
+  for (size_t i = 0; i < modes->count; i++)
+    if (modes->items[i].basis != NULL)
+      ltA_fail(arena, LT_INVALID, "%s: %v has scaled bases as strides", operation, layout);
+  if (modes->count == 0) ltA_fail(arena, LT_INVALID, "%s: %v has no modes", operation, layout);
+  return !ltA_failed(arena);
+}
+
+/* The coalesced modes with a static stride, placed and sorted. */
+static bool place_modes(lt_arena *arena, const ltA_modes *modes, placed_modes *placed) {
+  placed->count = 0;
+  placed->items = ltA_new_bytes(arena, modes->count * sizeof *placed->items);
+  if (placed->items == NULL) return false;
+  lt_int start = ltA_static(1);
+  for (size_t i = 0; i < modes->count; i++) {
+    if (ltA_is_static_int(modes->items[i].stride))
+      placed->items[placed->count++] = (placed_mode){modes->items[i], start};
+    start = ltA_mul(arena, start, modes->items[i].shape);
+  }
+  sort_by_stride(placed);
+  return !ltA_failed(arena);
+}
+
+static bool flatten_coalesced(lt_arena *arena, const char *operation, const lt_value *layout,
+                              ltA_modes *modes) {
+  ltA_modes_begin(modes, arena);
+  ltA_modes_flatten(modes, ltA_shape(layout), ltA_stride(layout));
+  if (!check_strides(arena, operation, layout, modes)) return false;
+  ltA_modes_coalesce(modes);
+  return !ltA_failed(arena);
+}
+
+/*
+** Chains the modes whose strides continue each other from 1 on: the offsets 0, 1, 2, ... and the
+** indices that give them. layout(r(i)) == i for all i < size(r).
+*/
+static const lt_value *right_inverse_layout(lt_arena *arena, const lt_value *layout) {
+  ltA_modes modes;
+  placed_modes placed;
+  if (!flatten_coalesced(arena, "right_inverse", layout, &modes)) return NULL;
+  if (!place_modes(arena, &modes, &placed)) return NULL;
+  ltA_modes result;
+  ltA_modes_begin(&result, arena);
+  lt_int reached = ltA_static(1);
+  for (size_t i = 0; i < placed.count; i++) {
+    const placed_mode *next = &placed.items[i];
+    if (!ltA_is_constant(reached, next->mode.stride.value)) continue;
+    ltA_modes_append(&result, (ltA_mode){next->mode.shape, next->start, NULL});
+    reached = ltA_mul(arena, next->mode.shape, next->mode.stride);
+  }
+  if (result.count == 0) ltA_modes_append(&result, (ltA_mode){ltA_static(1), ltA_static(0), NULL});
+  ltA_modes_coalesce(&result);
+  return ltA_modes_to_layout(&result);
+}
+
+/* ---- Left inverse -----------------------------------------------------------------------------
+ */
+
+static bool check_static_strides(lt_arena *arena, const lt_value *layout, const ltA_modes *modes) {
+  for (size_t i = 0; i < modes->count; i++)
+    if (!ltA_is_static_int(modes->items[i].stride))
+      ltA_fail(arena, LT_INVALID, "left_inverse: %v has a dynamic stride; all must be static",
+               layout);
+    else if (modes->items[i].stride.value < 0)
+      ltA_fail(arena, LT_INVALID, "left_inverse: %v has the negative stride %i", layout,
+               modes->items[i].stride);
+  return !ltA_failed(arena);
+}
+
+/*
+** Offsets as digits between the sorted strides: where a stride is a multiple of the one before, and
+** the modes before stay below it, each digit is the coordinate of one mode.
+*/
+static bool append_digit(lt_arena *arena, const lt_value *layout, const placed_mode *next,
+                         lt_int *reached, const placed_mode *before, ltA_modes *result) {
+  int64_t stride = next->mode.stride.value;
+  if (stride % reached->value != 0)
+    ltA_fail(arena, LT_INVALID,
+             "left_inverse: stride %I of %v is not a multiple of the next smaller stride %i",
+             stride, layout, *reached);
+  else if (before != NULL && before->mode.shape.value > stride / before->mode.stride.value)
+    ltA_fail(arena, LT_INVALID,
+             "left_inverse: mode %i:%i of %v runs past the next larger stride %I",
+             before->mode.shape, before->mode.stride, layout, stride);
+  if (ltA_failed(arena)) return false;
+  lt_int extent = ltA_static(stride / reached->value);
+  lt_int step = before == NULL ? ltA_static(0) : before->start;
+  ltA_modes_append(result, (ltA_mode){extent, step, NULL});
+  *reached = next->mode.stride;
+  return true;
+}
+
+static const lt_value *left_inverse_layout(lt_arena *arena, const lt_value *layout) {
+  ltA_modes modes;
+  placed_modes placed;
+  if (!flatten_coalesced(arena, "left_inverse", layout, &modes)) return NULL;
+  if (!check_static_strides(arena, layout, &modes)) return NULL;
+  if (!place_modes(arena, &modes, &placed)) return NULL;
+  ltA_modes result;
+  ltA_modes_begin(&result, arena);
+  lt_int reached = ltA_static(1);
+  const placed_mode *before = NULL;
+  for (size_t i = 0; i < placed.count; i++) {
+    const placed_mode *next = &placed.items[i];
+    if (next->mode.stride.value == 0) continue;
+    if (!append_digit(arena, layout, next, &reached, before, &result)) return NULL;
+    before = next;
+  }
+  const placed_mode *last = &placed.items[placed.count - 1];
+  lt_int step = before == NULL ? ltA_static(0) : before->start;
+  ltA_modes_append(&result, (ltA_mode){last->mode.shape, step, NULL});
+  ltA_modes_coalesce(&result);
+  return ltA_modes_to_layout(&result);
+}
+
+/* ---- Public -----------------------------------------------------------------------------------
+ */
+
+const lt_value *lt_right_inverse(lt_arena *arena, const lt_value *x) {
+  if (ltA_failed(arena)) return NULL;
+  if (x->kind == LT_WILDCARD) return x;
+  if (x->kind != LT_LAYOUT) return ltA_right_inverse_composed(arena, x);
+  ltA_mark mark = ltA_get_mark(arena);
+  return ltA_keep(arena, mark, right_inverse_layout(arena, x));
+}
+
+const lt_value *lt_left_inverse(lt_arena *arena, const lt_value *x) {
+  if (ltA_failed(arena)) return NULL;
+  if (x->kind == LT_WILDCARD) return x;
+  if (x->kind != LT_LAYOUT) return ltA_left_inverse_composed(arena, x);
+  ltA_mark mark = ltA_get_mark(arena);
+  return ltA_keep(arena, mark, left_inverse_layout(arena, x));
+}

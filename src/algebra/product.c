@@ -1,0 +1,191 @@
+/*
+** Products: a layout of repetitions of a block. Source: CuTe's logical_product and its
+** rearrangements (layout.hpp).
+**
+** Mode 0 of logical_product(B, T) is B; mode 1 is complement(B, size(B) * cosize(T)) o T: disjoint
+** copies of B, one for each element of T, ordered as T orders them.
+*/
+#include "arrange.h"
+#include "composed.h"
+
+static const lt_value *repeat_by_layout(lt_arena *arena, const lt_value *block,
+                                        const lt_value *tiler) {
+  const lt_value *size = lt_size(arena, block);
+  const lt_value *cosize = lt_cosize(arena, tiler);
+  if (ltA_failed(arena)) return NULL;
+  if (!ltA_is_integer(cosize))
+    return ltA_fail(arena, LT_INVALID, "logical_product: tiler %v has scaled bases as strides",
+                    tiler);
+  const lt_value *target = ltA_from_int(arena, ltA_mul(arena, ltA_int(size), ltA_int(cosize)));
+  const lt_value *rest = lt_complement(arena, block, target);
+  const lt_value *modes[] = {block, lt_composition(arena, rest, tiler)};
+  return lt_make_layout_of(arena, modes, 2);
+}
+
+/* Mode by mode; modes past the tiler stay as they are. */
+static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
+                                      const lt_value *tiler) {
+  size_t rank = lt_rank(block);
+  if (ltA_rank(tiler) > rank)
+    return ltA_fail(arena, LT_INVALID,
+                    "logical_product: tiler %v has %z modes, more than the %z of %v", tiler,
+                    ltA_rank(tiler), rank, block);
+  ltA_join join;
+  ltA_join_begin(&join, arena);
+  const lt_value *tile = ltA_first(tiler);
+  for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
+    const lt_value *mode = ltA_mode_of(arena, block, i);
+    if (i < ltA_rank(tiler)) {
+      mode = lt_logical_product(arena, mode, tile);
+      tile = ltA_next(tile);
+    }
+    ltA_join_append(&join, mode);
+  }
+  return ltA_join_finish(&join);
+}
+
+static const lt_value *repeat_layout(lt_arena *arena, const lt_value *block,
+                                     const lt_value *tiler) {
+  switch (tiler->kind) {
+    case LT_LAYOUT: return repeat_by_layout(arena, block, tiler);
+    case LT_TUPLE: return repeat_by_mode(arena, block, tiler);
+    case LT_WILDCARD: return block;
+    case LT_INTEGER: return repeat_by_layout(arena, block, lt_make_layout(arena, tiler, NULL));
+    case LT_COMPOSED: return ltA_logical_product_composed(arena, block, tiler);
+    default: return ltA_fail(arena, LT_INVALID, "logical_product: %v is no tiler", tiler);
+  }
+}
+
+const lt_value *lt_logical_product(lt_arena *arena, const lt_value *block, const lt_value *tiler) {
+  if (ltA_failed(arena)) return NULL;
+  ltA_mark mark = ltA_get_mark(arena);
+  if (block->kind == LT_COMPOSED)
+    return ltA_with_layout_b(arena, block, lt_logical_product(arena, ltA_layout_b(block), tiler));
+  if (block->kind != LT_LAYOUT)
+    return ltA_fail(arena, LT_INVALID, "logical_product: %v is no layout", block);
+  return ltA_keep(arena, mark, repeat_layout(arena, block, tiler));
+}
+
+static const lt_value *product(lt_arena *arena, const char *operation, const lt_value *block,
+                               const lt_value *tiler, ltA_arrangement arrangement) {
+  const lt_value *repeated = lt_logical_product(arena, block, tiler);
+  return ltA_arrange(arena, operation, repeated, tiler, arrangement);
+}
+
+const lt_value *lt_zipped_product(lt_arena *arena, const lt_value *block, const lt_value *tiler) {
+  return product(arena, "zipped_product", block, tiler, LTA_ZIPPED);
+}
+
+const lt_value *lt_tiled_product(lt_arena *arena, const lt_value *block, const lt_value *tiler) {
+  return product(arena, "tiled_product", block, tiler, LTA_TILED);
+}
+
+const lt_value *lt_flat_product(lt_arena *arena, const lt_value *block, const lt_value *tiler) {
+  return product(arena, "flat_product", block, tiler, LTA_FLAT);
+}
+
+/* ---- Rank-sensitive products ------------------------------------------------------------------
+ */
+
+/* ((first_i, second_i), ...) of the modes of two layouts of one rank. */
+static const lt_value *zip_modes(lt_arena *arena, const char *operation, const lt_value *first,
+                                 const lt_value *second) {
+  if (ltA_failed(arena)) return NULL;
+  bool is_flat = !ltA_is_tuple(ltA_shape(first)) && !ltA_is_tuple(ltA_shape(second));
+  const lt_value *pair[] = {first, second};
+  if (is_flat) return lt_make_layout_of(arena, pair, 2);
+  size_t rank = lt_rank(first);
+  if (!ltA_is_tuple(ltA_shape(first)) || !ltA_is_tuple(ltA_shape(second)) ||
+      rank != lt_rank(second))
+    return ltA_fail(arena, LT_INVALID, "%s: the modes of %v and %v do not pair up", operation,
+                    first, second);
+  ltA_join join;
+  ltA_join_begin(&join, arena);
+  for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
+    pair[0] = ltA_mode_of(arena, first, i);
+    pair[1] = ltA_mode_of(arena, second, i);
+    ltA_join_append(&join, lt_make_layout_of(arena, pair, 2));
+  }
+  return ltA_join_finish(&join);
+}
+
+/* Block and repetition, each padded with 1:0 to one rank. */
+static const lt_value *repeat_padded(lt_arena *arena, const lt_value *block,
+                                     const lt_value *tiler) {
+  size_t rank = lt_rank(block) > lt_rank(tiler) ? lt_rank(block) : lt_rank(tiler);
+  block = lt_append_to(arena, block, (int64_t)rank, NULL);
+  tiler = lt_append_to(arena, tiler, (int64_t)rank, NULL);
+  return lt_logical_product(arena, block, tiler);
+}
+
+static const lt_value *zipped_by_rank(lt_arena *arena, const char *operation, const lt_value *block,
+                                      const lt_value *tiler, bool block_first) {
+  if (ltA_failed(arena)) return NULL;
+  ltA_mark mark = ltA_get_mark(arena);
+  if (block->kind == LT_COMPOSED)
+    return ltA_with_layout_b(
+        arena, block, zipped_by_rank(arena, operation, ltA_layout_b(block), tiler, block_first));
+  if (block->kind != LT_LAYOUT || tiler->kind != LT_LAYOUT)
+    return ltA_fail(arena, LT_INVALID, "%s: %v and %v are not both layouts", operation, block,
+                    tiler);
+  const lt_value *repeated = repeat_padded(arena, block, tiler);
+  if (ltA_failed(arena)) return NULL;
+  const lt_value *blocks = ltA_mode_of(arena, repeated, 0);
+  const lt_value *repetitions = ltA_mode_of(arena, repeated, 1);
+  const lt_value *result = block_first ? zip_modes(arena, operation, blocks, repetitions)
+                                       : zip_modes(arena, operation, repetitions, blocks);
+  return ltA_keep(arena, mark, result);
+}
+
+const lt_value *lt_blocked_product(lt_arena *arena, const lt_value *block, const lt_value *tiler) {
+  return zipped_by_rank(arena, "blocked_product", block, tiler, true);
+}
+
+const lt_value *lt_raked_product(lt_arena *arena, const lt_value *block, const lt_value *tiler) {
+  return zipped_by_rank(arena, "raked_product", block, tiler, false);
+}
+
+/* ---- tile_to_shape ----------------------------------------------------------------------------
+ */
+
+static bool check_block_divides(lt_arena *arena, const lt_value *block, const lt_value *target,
+                                const lt_value *block_shape) {
+  if (!lt_is_static(target)) return !ltA_failed(arena);
+  if (!lt_is_static(block_shape))
+    ltA_fail(arena, LT_INVALID, "tile_to_shape: block %v of dynamic shape in the static shape %v",
+             block, target);
+  else if (!lt_evenly_divides(arena, target, block_shape))
+    ltA_fail(arena, LT_INVALID, "tile_to_shape: block %v of shape %v does not divide the shape %v",
+             block, block_shape, target);
+  return !ltA_failed(arena);
+}
+
+static const lt_value *fill_shape(lt_arena *arena, const lt_value *block, const lt_value *shape,
+                                  const lt_value *order) {
+  size_t rank = ltA_rank(shape);
+  if (lt_rank(block) > rank)
+    return ltA_fail(arena, LT_INVALID,
+                    "tile_to_shape: block %v has %z modes, more than the %z of %v", block,
+                    lt_rank(block), rank, shape);
+  block = lt_append_to(arena, block, (int64_t)rank, NULL);
+  if (ltA_failed(arena)) return NULL;
+  const lt_value *block_shape = lt_product_each(arena, ltA_shape(block));
+  const lt_value *target = lt_product_each(arena, shape);
+  if (ltA_failed(arena) || !check_block_divides(arena, block, target, block_shape)) return NULL;
+  const lt_value *repetitions = lt_ceil_div(arena, target, block_shape);
+  return lt_blocked_product(arena, block, lt_make_ordered_layout(arena, repetitions, order));
+}
+
+const lt_value *lt_tile_to_shape(lt_arena *arena, const lt_value *block, const lt_value *shape,
+                                 const lt_value *order) {
+  if (ltA_failed(arena)) return NULL;
+  if (order == NULL) order = lt_layout_left(arena);
+  if (block->kind == LT_COMPOSED)
+    return ltA_with_layout_b(arena, block,
+                             lt_tile_to_shape(arena, ltA_layout_b(block), shape, order));
+  if (block->kind != LT_LAYOUT)
+    return ltA_fail(arena, LT_INVALID, "tile_to_shape: %v is no layout", block);
+  shape = ltA_shape_of(shape);
+  if (!ltA_check_shape(arena, "tile_to_shape", shape)) return NULL;
+  return fill_shape(arena, block, shape, order);
+}
