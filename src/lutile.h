@@ -348,6 +348,11 @@ LT_API const lt_value *lt_upcast(lt_arena *arena, const lt_value *x, int64_t n);
 LT_API const lt_value *lt_downcast(lt_arena *arena, const lt_value *x, int64_t n);
 LT_API const lt_value *lt_recast(lt_arena *arena, const lt_value *x, int64_t old_bits,
                                  int64_t new_bits);
+/*
+** CuTe's as_position_independent_swizzle_layout: where a swizzle acts on byte addresses (LT_SMEM), the
+** same function with one that counts in elements. Other layouts stay as they are.
+*/
+LT_API const lt_value *lt_as_position_independent_swizzle(lt_arena *arena, const lt_value *layout);
 
 /* ---- Text ----------------------------------------------------------------------------------- */
 
