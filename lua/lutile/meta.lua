@@ -1,0 +1,734 @@
+---@meta lutile
+
+---Layouts, tuples, swizzles and tensors are values of one type. They are immutable, and have the
+---module's functions as methods.
+---@class lutile.Value: lutile.functions
+---@field shape lutile.Value|integer  of a layout or tensor
+---@field stride lutile.Value|integer of a layout or tensor
+---@field offset lutile.Value|integer of a composed layout or counting tensor
+---@field layout lutile.Value         of a counting tensor
+---@operator call: lutile.Value|integer
+---@operator concat(lutile.Operand): lutile.Value
+---@operator div(lutile.Operand): lutile.Value
+---@operator idiv(lutile.Operand): lutile.Value
+---@operator mul(lutile.Operand): lutile.Value
+---@operator bnot: lutile.Value
+---@operator unm: lutile.Value
+---@operator len: integer
+
+---What functions take: a value, or what stands for one. A table is a tuple, and a number or a table
+---of numbers is a compact layout of that shape where a layout is wanted.
+---@alias lutile.Operand lutile.Value|integer|table
+
+---@class lutile.functions
+local functions = {}
+
+---@class lutile: lutile.functions
+---@field _ lutile.Value the wildcard: all of a mode
+local lutile = {}
+
+-- Values
+
+---The tuple of a table's elements: integers, tuples and tables of them.
+---@param elements table
+---@return lutile.Value
+function functions.tuple(elements) end
+
+---An integer that is known when a kernel is launched, not when it is compiled; promise divides it and every value it will have.
+---@param value integer
+---@param promise? integer 1
+---@return lutile.Value
+function functions.dyn(value, promise) end
+
+---The basis element of the mode at a path: E(0, 1) is 1 in mode 1 of mode 0 of a coordinate.
+---@param ... integer
+---@return lutile.Value
+function functions.E(...) end
+
+---The function on indices that XORs the b bits from bit m + s on into the b bits from bit m on.
+---@param b integer
+---@param m integer
+---@param s integer
+---@return lutile.Value
+function functions.Swizzle(b, m, s) end
+
+---The tuple of the arguments.
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.make_shape(...) end
+
+---The tuple of the arguments.
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.make_stride(...) end
+
+---The tuple of the arguments.
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.make_coord(...) end
+
+---The tuple of the arguments, layouts among them: a tiler, mode by mode.
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.make_tile(...) end
+
+-- Layouts
+
+---The layout of a shape and a congruent stride; without a stride, or with LayoutLeft or LayoutRight, the compact one; of several layouts, the layout that has them as modes.
+---@param shape lutile.Operand
+---@param stride? lutile.Operand
+---@param ... lutile.Value
+---@return lutile.Value
+function functions.make_layout(shape, stride, ...) end
+
+---The strides of a compact layout of this shape, first mode fastest, starting from current.
+---@param shape lutile.Operand
+---@param current? lutile.Operand 1
+---@return lutile.Value|integer
+function functions.compact_col_major(shape, current) end
+
+---The strides of a compact layout of this shape, last mode fastest, starting from current.
+---@param shape lutile.Operand
+---@param current? lutile.Operand 1
+---@return lutile.Value|integer
+function functions.compact_row_major(shape, current) end
+
+---The compact layout whose modes are ordered by the numbers in order, the smallest fastest.
+---@param shape lutile.Operand
+---@param order lutile.Operand
+---@return lutile.Value
+function functions.make_ordered_layout(shape, order) end
+
+---The compact layout with the shape of a layout and its modes in the order of its strides; static 0 strides stay.
+---@param layout lutile.Operand
+---@return lutile.Value
+function functions.make_layout_like(layout) end
+
+---As make_layout_like, but mode 0 comes first: a layout for registers.
+---@param layout lutile.Operand
+---@return lutile.Value
+function functions.make_fragment_like(layout) end
+
+---The layout that maps each coordinate to itself, by strides E(0), E(1), ...
+---@param shape lutile.Operand
+---@return lutile.Value
+function functions.make_identity_layout(shape) end
+
+---The composed layout c -> a(offset + b(c)).
+---@param a lutile.Value
+---@param offset lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value
+function functions.make_composed_layout(a, offset, b) end
+
+-- Evaluation
+
+---The offset that a layout has at a coordinate, natural, partial or linear; of a shape, the colexicographic index.
+---@param coord lutile.Operand
+---@param x lutile.Operand
+---@param stride? lutile.Operand
+---@return integer|lutile.Value
+function functions.crd2idx(coord, x, stride) end
+
+---The coordinate in a shape of a colexicographic index; with strides, (index / stride) % shape at each leaf.
+---@param index lutile.Operand
+---@param shape lutile.Operand
+---@param stride? lutile.Operand
+---@return lutile.Value|integer
+function functions.idx2crd(index, shape, stride) end
+
+---A coordinate of one shape as a coordinate of another, of the same index.
+---@param coord lutile.Operand
+---@param from lutile.Operand
+---@param to lutile.Operand
+---@return lutile.Value|integer
+function functions.crd2crd(coord, from, to) end
+
+---A layout at a coordinate, as layout(coord); with _ in the coordinate, the slice.
+---@param layout lutile.Value
+---@param coord lutile.Operand
+---@return integer|lutile.Value
+function functions.apply(layout, coord) end
+
+---A swizzle at an index.
+---@param swizzle lutile.Value
+---@param index integer
+---@return integer
+function functions.swizzle_apply(swizzle, index) end
+
+---The natural coordinate that a compact layout maps to an index.
+---@param layout lutile.Operand
+---@param index integer
+---@return lutile.Value|integer
+function functions.get_hier_coord(layout, index) end
+
+---The coordinate, one number a mode, that a compact layout maps to an index.
+---@param layout lutile.Operand
+---@param index integer
+---@return lutile.Value|integer
+function functions.get_flat_coord(layout, index) end
+
+---The linear coordinate that a compact layout maps to an index.
+---@param layout lutile.Operand
+---@param index integer
+---@return integer
+function functions.get_1d_coord(layout, index) end
+
+---The number of coordinates, of the mode at a path where one is given.
+---@param x lutile.Operand
+---@param ... integer
+---@return integer
+function functions.size(x, ...) end
+
+---The number of modes, of the mode at a path where one is given.
+---@param x lutile.Operand
+---@param ... integer
+---@return integer
+function functions.rank(x, ...) end
+
+---The nesting: 0 for an integer, 1 for a tuple of integers.
+---@param x lutile.Operand
+---@param ... integer
+---@return integer
+function functions.depth(x, ...) end
+
+---The largest offset and one: the memory that a layout needs.
+---@param layout lutile.Operand
+---@param ... integer
+---@return integer
+function functions.cosize(layout, ...) end
+
+---As cosize, but for each element of the codomain of a layout of coordinates.
+---@param layout lutile.Operand
+---@param ... integer
+---@return lutile.Value|integer
+function functions.coshape(layout, ...) end
+
+---Static zeros with the nesting of a layout's codomain.
+---@param layout lutile.Operand
+---@param ... integer
+---@return lutile.Value|integer
+function functions.coprofile(layout, ...) end
+
+---The shape, of the mode at a path where one is given.
+---@param x lutile.Operand
+---@param ... integer
+---@return lutile.Value|integer
+function functions.shape(x, ...) end
+
+---The strides, of the mode at a path where one is given.
+---@param layout lutile.Operand
+---@param ... integer
+---@return lutile.Value|integer
+function functions.stride(layout, ...) end
+
+---The mode of a layout at a path.
+---@param layout lutile.Operand
+---@param ... integer
+---@return lutile.Value
+function functions.layout(layout, ...) end
+
+---The part of a tuple or layout at a path of modes.
+---@param x lutile.Operand
+---@param ... integer
+---@return lutile.Value|integer
+function functions.get(x, ...) end
+
+-- Relations
+
+---Whether x and y have the same nesting.
+---@param x lutile.Operand
+---@param y lutile.Operand
+---@return boolean
+function functions.congruent(x, y) end
+
+---Whether x has the nesting of y, or stops earlier at leaves.
+---@param x lutile.Operand
+---@param y lutile.Operand
+---@return boolean
+function functions.weakly_congruent(x, y) end
+
+---Whether coordinates of the shape x are coordinates of the shape y: equal sizes at every leaf of x.
+---@param x lutile.Operand
+---@param y lutile.Operand
+---@return boolean
+function functions.compatible(x, y) end
+
+---As compatible, but the sizes at the leaves of x divide those of y.
+---@param x lutile.Operand
+---@param y lutile.Operand
+---@return boolean
+function functions.weakly_compatible(x, y) end
+
+---Whether a tiler divides x without rest.
+---@param x lutile.Operand
+---@param tiler lutile.Operand
+---@return boolean
+function functions.evenly_divides(x, tiler) end
+
+---Whether coordinate a comes before b, the first mode deciding.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return boolean
+function functions.lex_less(a, b) end
+
+---Whether coordinate a comes before b, the last mode deciding.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return boolean
+function functions.colex_less(a, b) end
+
+---Whether every element of a is less than that of b: the test for a coordinate inside a shape.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return boolean
+function functions.elem_less(a, b) end
+
+-- Tuples and modes
+
+---The modes with these numbers.
+---@param x lutile.Operand
+---@param ... integer|table
+---@return lutile.Value
+function functions.select(x, ...) end
+
+---Modes first to last - 1.
+---@param x lutile.Operand
+---@param first integer
+---@param last integer
+---@return lutile.Value
+function functions.take(x, first, last) end
+
+---Modes first to last - 1 become one mode; last -1: to the end.
+---@param x lutile.Operand
+---@param first integer
+---@param last integer
+---@return lutile.Value
+function functions.group(x, first, last) end
+
+---x with one more mode at the end.
+---@param x lutile.Operand
+---@param mode? lutile.Operand 1:0 for a layout
+---@return lutile.Value
+function functions.append(x, mode) end
+
+---x with one more mode at the start.
+---@param x lutile.Operand
+---@param mode? lutile.Operand 1:0 for a layout
+---@return lutile.Value
+function functions.prepend(x, mode) end
+
+---x with modes added at the end until it has that rank.
+---@param x lutile.Operand
+---@param rank integer
+---@param mode? lutile.Operand 1:0 for a layout
+---@return lutile.Value
+function functions.append_to(x, rank, mode) end
+
+---x with modes added at the start until it has that rank.
+---@param x lutile.Operand
+---@param rank integer
+---@param mode? lutile.Operand 1:0 for a layout
+---@return lutile.Value
+function functions.prepend_to(x, rank, mode) end
+
+---x with another mode in place of one.
+---@param x lutile.Operand
+---@param mode integer
+---@param new lutile.Operand
+---@return lutile.Value
+function functions.replace(x, mode, new) end
+
+---A tuple with one more element before element n.
+---@param tuple lutile.Operand
+---@param n integer
+---@param new lutile.Operand
+---@return lutile.Value
+function functions.insert(tuple, n, new) end
+
+---A tuple without element n.
+---@param tuple lutile.Operand
+---@param n integer
+---@return lutile.Value
+function functions.remove(tuple, n) end
+
+---The modes in reverse order.
+---@param x lutile.Operand
+---@return lutile.Value
+function functions.reverse(x) end
+
+---The same without nesting.
+---@param x lutile.Operand
+---@return lutile.Value|integer
+function functions.flatten(x) end
+
+---A flat x with the nesting of a profile.
+---@param x lutile.Operand
+---@param profile lutile.Operand
+---@return lutile.Value
+function functions.unflatten(x, profile) end
+
+---An integer as a tuple of rank 1.
+---@param x lutile.Operand
+---@return lutile.Value
+function functions.wrap(x) end
+
+---A tuple of rank 1 as its element.
+---@param x lutile.Operand
+---@return lutile.Value|integer
+function functions.unwrap(x) end
+
+---The first two levels of nesting transposed: ((a,b),(c,d)) becomes ((a,c),(b,d)).
+---@param x lutile.Operand
+---@return lutile.Value
+function functions.zip(x) end
+
+-- Arithmetic on tuples
+
+---The shape a divided by the shape b, mode by mode.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value|integer
+function functions.shape_div(a, b) end
+
+---a / b rounded up, mode by mode; b may be a layout.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value|integer
+function functions.ceil_div(a, b) end
+
+---a rounded up to a multiple of b, mode by mode.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value|integer
+function functions.round_up(a, b) end
+
+---The products of the elements of two tuples.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value|integer
+function functions.elem_scale(a, b) end
+
+---The sum of the products of the elements of two tuples.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value|integer
+function functions.inner_product(a, b) end
+
+---The product of all leaves.
+---@param tuple lutile.Operand
+---@return lutile.Value|integer
+function functions.product(tuple) end
+
+---The product of the leaves of each mode.
+---@param tuple lutile.Operand
+---@return lutile.Value|integer
+function functions.product_each(tuple) end
+
+---The products at the leaves of a guide.
+---@param tuple lutile.Operand
+---@param guide lutile.Operand
+---@return lutile.Value|integer
+function functions.product_like(tuple, guide) end
+
+---The sum of all leaves.
+---@param tuple lutile.Operand
+---@return lutile.Value|integer
+function functions.sum(tuple) end
+
+---The greatest common divisor of all leaves.
+---@param ... lutile.Operand
+---@return lutile.Value|integer
+function functions.gcd(...) end
+
+---The largest of all leaves.
+---@param ... lutile.Operand
+---@return lutile.Value|integer
+function functions.max(...) end
+
+---The smallest of all leaves.
+---@param ... lutile.Operand
+---@return lutile.Value|integer
+function functions.min(...) end
+
+-- The algebra
+
+---The same function on indices with as few modes as possible; with a profile, at the leaves of the profile.
+---@param x lutile.Operand
+---@param profile? lutile.Operand
+---@return lutile.Value
+function functions.coalesce(x, profile) end
+
+---Modes of stride 0 and of size 1 removed, the rest coalesced.
+---@param layout lutile.Operand
+---@param profile? lutile.Operand
+---@return lutile.Value
+function functions.filter(layout, profile) end
+
+---Modes of static stride 0 get size 1.
+---@param x lutile.Operand
+---@param profile? lutile.Operand
+---@return lutile.Value
+function functions.filter_zeros(x, profile) end
+
+---The layout of the indices that a layout maps to 0.
+---@param layout lutile.Operand
+---@return lutile.Value
+function functions.nullspace(layout) end
+
+---The layout r with r(c) == a(b(c)) for all c in b, as a .. b; with a table b, mode by mode.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value
+function functions.composition(a, b) end
+
+---As composition with the tuple of all further arguments, or with the only one.
+---@param a lutile.Operand
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.compose(a, ...) end
+
+---A layout as a function on the coordinates of another shape of its size.
+---@param layout lutile.Operand
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.with_shape(layout, ...) end
+
+---The layout of what a layout leaves out of its codomain, up to the size of target.
+---@param layout lutile.Operand
+---@param target? lutile.Operand its cosize
+---@return lutile.Value
+function functions.complement(layout, target) end
+
+---The layout r with layout(r(i)) == i for all i < size(r), as -layout.
+---@param layout lutile.Operand
+---@return lutile.Value
+function functions.right_inverse(layout) end
+
+---The layout r with layout(r(layout(i))) == layout(i) for all i, as ~layout.
+---@param layout lutile.Operand
+---@return lutile.Value
+function functions.left_inverse(layout) end
+
+---The layout split by a tiler: (tile, rest); with a table, mode by mode, as layout / tiler.
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.logical_divide(layout, tiler) end
+
+---As logical_divide, with all tile modes in mode 0 and all rest modes in mode 1, as layout // tiler.
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.zipped_divide(layout, tiler) end
+
+---As zipped_divide, with the rest modes unpacked: ((tile, tile), rest, rest).
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.tiled_divide(layout, tiler) end
+
+---As zipped_divide, with all modes unpacked: (tile, tile, rest, rest).
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.flat_divide(layout, tiler) end
+
+---The same as tiled_divide.
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.tile(layout, tiler) end
+
+---A layout repeated as a tiler says: (block, repetition), as block * tiler.
+---@param block lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.logical_product(block, tiler) end
+
+---As logical_product, with all block modes in mode 0 and all repetitions in mode 1.
+---@param block lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.zipped_product(block, tiler) end
+
+---As zipped_product, with the repetitions unpacked.
+---@param block lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.tiled_product(block, tiler) end
+
+---As zipped_product, with all modes unpacked.
+---@param block lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.flat_product(block, tiler) end
+
+---A block repeated, mode by mode: within each mode the block comes first.
+---@param block lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.blocked_product(block, tiler) end
+
+---A block repeated, mode by mode: within each mode the repetition comes first.
+---@param block lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.Value
+function functions.raked_product(block, tiler) end
+
+---A block repeated to fill a shape; order is that of the repetitions.
+---@param block lutile.Operand
+---@param shape lutile.Operand
+---@param order? lutile.Operand LayoutLeft
+---@return lutile.Value
+function functions.tile_to_shape(block, shape, order) end
+
+-- Slices
+
+---The modes of x under the _ of a coordinate.
+---@param coord lutile.Operand
+---@param x lutile.Operand
+---@return lutile.Value
+function functions.slice(coord, x) end
+
+---The modes of x that are not under a _ of a coordinate.
+---@param coord lutile.Operand
+---@param x lutile.Operand
+---@return lutile.Value
+function functions.dice(coord, x) end
+
+---The slice of a layout, and the offset where it starts.
+---@param coord lutile.Operand
+---@param layout lutile.Operand
+---@return lutile.Value layout
+---@return lutile.Value|integer offset
+function functions.slice_and_offset(coord, layout) end
+
+---A layout, and the offset that it has at a coordinate.
+---@param coord lutile.Operand
+---@param layout lutile.Operand
+---@return lutile.Value layout
+---@return lutile.Value|integer offset
+function functions.domain_offset(coord, layout) end
+
+---The tile at a coordinate among the tiles of a layout, and its offset; a projection has _ at the elements of tiler and coordinate to leave out.
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@param coord lutile.Operand
+---@param projection? lutile.Operand
+---@return lutile.Value layout
+---@return lutile.Value|integer offset
+function functions.local_tile(layout, tiler, coord, projection) end
+
+---What falls to a thread when a layout is dealt out over a layout of threads, and its offset.
+---@param layout lutile.Operand
+---@param threads lutile.Operand
+---@param index lutile.Operand
+---@param projection? lutile.Operand
+---@return lutile.Value layout
+---@return lutile.Value|integer offset
+function functions.local_partition(layout, threads, index, projection) end
+
+---The tile at a coordinate among the tiles of a layout, and its offset.
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@param coord lutile.Operand
+---@return lutile.Value layout
+---@return lutile.Value|integer offset
+function functions.inner_partition(layout, tiler, coord) end
+
+---The elements at one coordinate within every tile of a layout, and their offset.
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@param coord lutile.Operand
+---@return lutile.Value layout
+---@return lutile.Value|integer offset
+function functions.outer_partition(layout, tiler, coord) end
+
+-- Vectors and element widths
+
+---The number of elements that are contiguous in both layouts, from the first on.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return integer
+function functions.max_common_vector(a, b) end
+
+---The layout of the elements that are contiguous in both layouts, from the first on.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return lutile.Value
+function functions.max_common_layout(a, b) end
+
+---The largest n for which upcast by n is known to work.
+---@param x lutile.Operand
+---@return integer
+function functions.max_alignment(x) end
+
+---The layout that spreads n elements over a shape.
+---@param shape lutile.Operand
+---@param n integer
+---@return lutile.Value
+function functions.domain_distribute(shape, n) end
+
+---The layout over elements that are n times larger.
+---@param x lutile.Operand
+---@param n integer
+---@return lutile.Value
+function functions.upcast(x, n) end
+
+---The layout over elements that are n times smaller.
+---@param x lutile.Operand
+---@param n integer
+---@return lutile.Value
+function functions.downcast(x, n) end
+
+---The layout over elements of other bits.
+---@param x lutile.Operand
+---@param old_bits integer
+---@param new_bits integer
+---@return lutile.Value
+function functions.recast(x, old_bits, new_bits) end
+
+-- Text and kinds
+
+---The value that a text stands for, in the form that tostring gives.
+---@param text string
+---@return lutile.Value|integer
+function functions.parse(text) end
+
+---The value that a text of CuTe C++ stands for: _4 is static, 4 dynamic.
+---@param text string
+---@return lutile.Value|integer
+function functions.from_cute(text) end
+
+---The text that CuTe C++ prints: _4 for static, 4 for dynamic; of a layout and an offset, "offset o layout".
+---@param x lutile.Operand
+---@param offset? lutile.Operand
+---@return string
+function functions.to_cute(x, offset) end
+
+---A text that is equal for equal values, for keys of tables.
+---@param x lutile.Value
+---@return string
+function functions.key(x) end
+
+---Whether x is a layout or a composed layout.
+---@param x any
+---@return boolean
+function functions.is_layout(x) end
+
+---Whether x is a tuple.
+---@param x any
+---@return boolean
+function functions.is_tuple(x) end
+
+---Whether every integer in x is known before a kernel is compiled.
+---@param x lutile.Operand
+---@return boolean
+function functions.is_static(x) end
+
+---Puts the module's names into a table (the globals where none is given), never over names that are there.
+---@param environment? table
+function lutile.using(environment) end
+
+return lutile
