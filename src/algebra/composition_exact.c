@@ -29,35 +29,6 @@ typedef struct proof {
 /* ---- Evaluation -------------------------------------------------------------------------------
  */
 
-/*
-** The component along 'basis' of the left side at 'index'. Wraps around on overflow: what is
-** compared wraps alike, and offsets beyond 64 bits are refused when the result is made.
-** Negative indices have negative digits, as in C.
-*/
-static uint64_t evaluate_digits(const ltA_digits *digits, int64_t index, const lt_value *basis) {
-  uint64_t offset = 0;
-  size_t last = digits->modes.count - 1;
-  for (size_t i = 0; i <= last; i++) {
-    const ltA_mode *mode = &digits->modes.items[i];
-    int64_t digit = i < last ? index % mode->shape.value : index;
-    if (i < last) index /= mode->shape.value;
-    if (ltA_same_basis(mode->basis, basis))
-      offset += (uint64_t)digit * (uint64_t)mode->stride.value;
-  }
-  return offset;
-}
-
-static uint64_t evaluate_form(const ltA_modes *form, int64_t index, const lt_value *basis) {
-  uint64_t offset = 0;
-  for (size_t i = 0; i < form->count; i++) {
-    const ltA_mode *mode = &form->items[i];
-    if (ltA_same_basis(mode->basis, basis))
-      offset += (uint64_t)(index % mode->shape.value) * (uint64_t)mode->stride.value;
-    index /= mode->shape.value;
-  }
-  return offset;
-}
-
 /* Calls of the loops below stop at the first basis that was seen before. */
 static bool seen_before(const ltA_modes *modes, size_t i) {
   for (size_t j = 0; j < i; j++)
@@ -75,11 +46,11 @@ static bool holds_from(const proof *p, const ltA_digits *digits, const lt_value 
   size_t i = first;
   while (i < p->count && (p->leaves[i].digits != digits || p->leaves[i].right.shape.value == 1))
     i++;
-  if (i == p->count) return evaluate_digits(digits, index, basis) == offset;
+  if (i == p->count) return ltA_modes_evaluate(&digits->modes, index, basis) == offset;
   const right_leaf *leaf = &p->leaves[i];
   for (int64_t x = 0; x < leaf->right.shape.value; x++) {
     int64_t next = index + x * leaf->right.stride.value;
-    uint64_t reached = offset + evaluate_form(&leaf->form, x, basis);
+    uint64_t reached = offset + ltA_modes_evaluate(&leaf->form, x, basis);
     if (!holds_from(p, digits, basis, i + 1, next, reached)) return false;
   }
   return true;
@@ -131,7 +102,7 @@ static bool stride_of_step(const ltA_digits *digits, int64_t step, ltA_mode *mod
   for (size_t i = 0; i < digits->modes.count; i++) {
     const lt_value *basis = digits->modes.items[i].basis;
     if (seen_before(&digits->modes, i)) continue;
-    uint64_t offset = evaluate_digits(digits, step, basis);
+    uint64_t offset = ltA_modes_evaluate(&digits->modes, step, basis);
     if (offset == 0) continue;
     if (found) return false;
     found = true;
@@ -145,7 +116,7 @@ static bool steps_evenly(const ltA_digits *digits, int64_t step, int64_t x, cons
   for (size_t i = 0; i < digits->modes.count; i++) {
     const lt_value *basis = digits->modes.items[i].basis;
     uint64_t stride = ltA_same_basis(basis, mode->basis) ? (uint64_t)mode->stride.value : 0;
-    if (evaluate_digits(digits, step * x, basis) != (uint64_t)x * stride) return false;
+    if (ltA_modes_evaluate(&digits->modes, step * x, basis) != (uint64_t)x * stride) return false;
   }
   return true;
 }

@@ -92,6 +92,19 @@ void ltA_modes_coalesce_x(ltA_modes *modes) {
   coalesce_from_back(modes);
 }
 
+uint64_t ltA_modes_evaluate(const ltA_modes *modes, int64_t index, const lt_value *basis) {
+  uint64_t offset = 0;
+  size_t last = modes->count - 1;
+  for (size_t i = 0; i <= last; i++) {
+    const ltA_mode *mode = &modes->items[i];
+    int64_t digit = i < last ? index % mode->shape.value : index;
+    if (i < last) index /= mode->shape.value;
+    if (ltA_same_basis(mode->basis, basis))
+      offset += (uint64_t)digit * (uint64_t)mode->stride.value;
+  }
+  return offset;
+}
+
 void ltA_append_stride(ltA_builder *stride, const ltA_mode *mode) {
   if (mode->basis == NULL) {
     ltA_append_int(stride, mode->stride);

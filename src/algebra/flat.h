@@ -48,6 +48,13 @@ void ltA_modes_coalesce(ltA_modes *modes);
 /* As before, but the function also stays past the size, where the last mode runs on. */
 void ltA_modes_coalesce_x(ltA_modes *modes);
 
+/*
+** The component along 'basis' (NULL: integer strides) at 'index', past the size too, where the last
+** mode runs on. Wraps around on overflow: to compare functions, not to compute offsets. No shape
+** but the last may be 0.
+*/
+uint64_t ltA_modes_evaluate(const ltA_modes *modes, int64_t index, const lt_value *basis);
+
 /* Appends the modes to the trees of a layout: one as a leaf, several as a tuple. */
 void ltA_modes_append_to(const ltA_modes *modes, ltA_builder *shape, ltA_builder *stride);
 const lt_value *ltA_modes_to_layout(const ltA_modes *modes);
