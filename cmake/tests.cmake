@@ -1,0 +1,67 @@
+# The tests, run by CTest: the specs, the C API, hosts that embed, the examples, an installation.
+
+set(test_environment LUTILE_COMMAND=$<TARGET_FILE:lutile_command>)
+
+# ---- Specs, by busted in the command itself ---------------------------------------------------
+
+add_test(NAME specs COMMAND lutile_command spec/run.lua --output=plainTerminal spec
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(specs PROPERTIES ENVIRONMENT "${test_environment}")
+
+# ---- C: each file is a program that prints "N passed, N failed" -------------------------------
+
+file(GLOB capi_tests CONFIGURE_DEPENDS spec/capi/*.c)
+foreach(source ${capi_tests})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(capi_${name} ${source})
+  lutile_compile(capi_${name})
+  lutile_link(capi_${name})
+  target_link_libraries(capi_${name} PRIVATE lutile)
+  add_test(NAME capi_${name} COMMAND capi_${name})
+endforeach()
+
+file(GLOB embed_tests CONFIGURE_DEPENDS spec/embed/*.c)
+foreach(source ${embed_tests})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(embed_${name} ${source})
+  lutile_compile(embed_${name})
+  lutile_link(embed_${name})
+  target_include_directories(embed_${name} SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
+  target_link_libraries(embed_${name} PRIVATE lutile_lua ${LUTILE_LUA_LIBRARIES})
+  add_test(NAME embed_${name} COMMAND embed_${name})
+endforeach()
+
+# ---- Examples ---------------------------------------------------------------------------------
+
+file(GLOB examples CONFIGURE_DEPENDS examples/*.lua)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/examples) # where they write
+foreach(source ${examples})
+  get_filename_component(name ${source} NAME_WE)
+  add_test(NAME example_${name} COMMAND lutile_command ${source}
+    WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+endforeach()
+
+# ---- The installed package --------------------------------------------------------------------
+
+if(LUTILE_SANITIZE)
+  return() # a host would have to be built with the sanitizer too
+endif()
+
+set(install_tree ${PROJECT_BINARY_DIR}/install_tree)
+add_test(NAME install COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${install_tree})
+set_tests_properties(install PROPERTIES FIXTURES_SETUP install_tree)
+
+function(add_install_test name)
+  add_test(NAME install_${name} COMMAND ${CMAKE_COMMAND} -Dtest=${name} -Dtree=${install_tree}
+    -Dlibdir=${CMAKE_INSTALL_LIBDIR} -Dlua_dir=${LUTILE_LUA_DIR} -Dlua_cdir=${LUTILE_LUA_CDIR}
+    -Dsource=${PROJECT_SOURCE_DIR} -Dwork=${PROJECT_BINARY_DIR}/install_test/${name}
+    -Dcompiler=${CMAKE_C_COMPILER} -Dgenerator=${CMAKE_GENERATOR}
+    -P ${PROJECT_SOURCE_DIR}/cmake/test_install.cmake)
+  set_tests_properties(install_${name} PROPERTIES FIXTURES_REQUIRED install_tree)
+endfunction()
+
+add_install_test(cmake)      # examples/embed by find_package
+add_install_test(pkgconfig)  # examples/embed by pkg-config
+add_install_test(shared)     # the C API from the shared library
+add_install_test(stock_lua)  # require "lutile" in lua5.4
+add_install_test(command)    # the command alone, copied elsewhere
