@@ -56,7 +56,16 @@ static bool holds_from(const proof *p, const ltA_digits *digits, const lt_value 
   return true;
 }
 
+/* The rule drops what does not come out in whole modes. */
+static bool has_whole_size(const right_leaf *leaf) {
+  int64_t size = 1;
+  for (size_t i = 0; i < leaf->form.count; i++) size *= leaf->form.items[i].shape.value;
+  return size == leaf->right.shape.value;
+}
+
 static bool holds_in(const proof *p, const ltA_digits *digits) {
+  for (size_t i = 0; i < p->count; i++)
+    if (p->leaves[i].digits == digits && !has_whole_size(&p->leaves[i])) return false;
   for (size_t i = 0; i < digits->modes.count; i++)
     if (!seen_before(&digits->modes, i) &&
         !holds_from(p, digits, digits->modes.items[i].basis, 0, 0, 0))
