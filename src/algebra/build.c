@@ -138,3 +138,9 @@ const lt_value *ltA_mode_of(lt_arena *arena, const lt_value *layout, size_t i) {
   if (ltA_failed(arena) || !ltA_is_tuple(ltA_shape(layout))) return layout;
   return ltA_pair(arena, ltA_element(ltA_shape(layout), i), ltA_element(ltA_stride(layout), i));
 }
+
+lt_value *ltA_copy(lt_arena *arena, const lt_value *v) {
+  lt_value *copy = ltA_failed(arena) ? NULL : ltA_new_nodes(arena, v->length);
+  if (copy != NULL) memcpy(copy, v, lt_value_size(v));
+  return copy;
+}

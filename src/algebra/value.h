@@ -90,6 +90,9 @@ size_t ltA_count_leaves(const lt_value *v);
 /* A shape with a zero in it. */
 bool ltA_has_no_elements(const lt_value *shape);
 
+/* A copy in the arena, which the caller may still change. */
+lt_value *ltA_copy(lt_arena *arena, const lt_value *v);
+
 /* Same nodes, flags and promises included. */
 static inline bool ltA_equal(const lt_value *a, const lt_value *b) {
   return a->length == b->length && memcmp(a, b, a->length * sizeof *a) == 0;
