@@ -113,7 +113,8 @@ typedef struct ltL_kind {
 **   s  shape                        d  stride                 c  coordinate
 **   t  tiler                        o  order                  i  layout, swizzle or '_'
 **   u  tuple, bases in it too       p  offset of a composed layout
-**   v  any value                    n  integer
+**   v  any value                    m  layout, swizzle or counting tensor
+**   n  integer                      w  swizzle
 */
 const ltL_kind *ltL_kind_of(char letter);
 

@@ -221,6 +221,8 @@ const ltL_kind *ltL_kind_of(char letter) {
       ['c' - 'a'] = {INTEGERS | BIT(LT_WILDCARD), false, "coordinate"},
       ['t' - 'a'] = {INTEGERS | LAYOUTS | BIT(LT_SWIZZLE) | BIT(LT_WILDCARD) | BIT(LT_BASIS), false,
                      "tiler"},
+      ['m' - 'a'] = {LAYOUTS | BIT(LT_SWIZZLE) | BIT(LT_TENSOR), true, "layout"},
+      ['w' - 'a'] = {BIT(LT_SWIZZLE), false, "swizzle"},
       ['o' - 'a'] = {INTEGERS | BIT(LT_MAJOR), false, "order"},
       ['u' - 'a'] = {INTEGERS | BIT(LT_BASIS), false, "tuple"},
       ['p' - 'a'] = {INTEGERS | BIT(LT_SMEM), false, "offset"},
@@ -234,7 +236,8 @@ const ltL_kind *ltL_kind_of(char letter) {
 static const lt_value *layout_of_tensor(lua_State *L, const ltL_state *S, int index,
                                         const lt_value *v, const ltL_kind *kind) {
   if ((kind->kinds & BIT(LT_LAYOUT)) == 0) return v;
-  if (v != NULL) return v->kind == LT_TENSOR && kind->kinds != ~0u ? lt_part(v, 1) : v;
+  if (v != NULL)
+    return v->kind == LT_TENSOR && (kind->kinds & BIT(LT_TENSOR)) == 0 ? lt_part(v, 1) : v;
   const void *tensor = ltL_test_tensor(L, S, index);
   return tensor == NULL ? NULL : S->tensor.layout(tensor);
 }

@@ -79,6 +79,13 @@ static operand stride_of(lt_arena *arena, operand x) {
   return stride != NULL ? stride : ltA_fail(arena, LT_INVALID, "stride: %v has none", x);
 }
 
+/* The index, or as CuTe has it the bare slice; the call operator keeps the slice's offset. */
+static operand apply(lt_arena *arena, operand f, operand coord) {
+  operand r = lt_apply(arena, f, coord);
+  bool sliced = r != NULL && lt_kind_of(r) == LT_TENSOR && lt_kind_of(f) != LT_TENSOR;
+  return sliced ? lt_part(r, 1) : r;
+}
+
 static operand compose(lt_arena *arena, operand x, operand tilers) {
   return lt_composition(arena, x, tilers);
 }
@@ -125,7 +132,7 @@ static const ltL_operation operations[] = {
     {"crd2idx", "cX?d", NUMBER, FUNCTION_3(lt_crd2idx)},
     {"idx2crd", "sX?d", NUMBER, FUNCTION_3(lt_idx2crd)},
     {"crd2crd", "cSs", NUMBER, FUNCTION_3(lt_crd2crd)},
-    {"apply", "Mc", NUMBER, REST(lt_apply)},
+    {"apply", "Mc", NUMBER, REST(apply)},
     {"swizzle_apply", "Ws", NUMBER, FUNCTION_2(lt_apply)},
     {"get_hier_coord", "Ls", NUMBER, FUNCTION_2(lt_get_hier_coord)},
     {"get_flat_coord", "Ls", NUMBER, FUNCTION_2(lt_get_flat_coord)},
