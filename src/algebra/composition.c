@@ -225,10 +225,12 @@ static const lt_value *compose_layouts(lt_arena *arena, const lt_value *a, const
   return ltA_keep(arena, mark, result);
 }
 
-static bool is_exact(lt_arena *arena, const lt_value *a, const lt_value *b) {
-  ltA_composition c = {.arena = arena, .a = a, .b = b, .operation = "logical_divide"};
-  compose_by_rule(&c);
-  return c.doubt == LTA_EXACT;
+const lt_value *ltA_composition_by_leaf(lt_arena *arena, const lt_value *a, const lt_value *b) {
+  if (ltA_failed(arena)) return NULL;
+  ltA_composition c = {.arena = arena, .a = a, .b = b, .operation = "composition"};
+  const lt_value *result = compose_by_rule(&c);
+  bool is_settled = c.doubt == LTA_EXACT || c.doubt == LTA_CARRY;
+  return is_settled ? result : ltA_composition_settle(&c, result);
 }
 
 const lt_value *ltA_composition_rounded(lt_arena *arena, const lt_value *a, const lt_value *tile,
@@ -239,7 +241,7 @@ const lt_value *ltA_composition_rounded(lt_arena *arena, const lt_value *a, cons
   ltA_composition c = {.arena = arena, .a = a, .b = b, .operation = "logical_divide"};
   const lt_value *result = compose_by_rule(&c);
   if (c.doubt == LTA_EXACT || ltA_failed(arena)) return result;
-  if (is_exact(arena, a, tile) && ltA_composition_covers(&c)) return result;
+  if (ltA_composition_covers(&c)) return result;
   return ltA_composition_settle(&c, result);
 }
 
@@ -267,7 +269,7 @@ static const lt_value *compose_layout(lt_arena *arena, const lt_value *a, const 
     case LT_LAYOUT: return compose_layouts(arena, a, b);
     case LT_TUPLE: return compose_by_mode(arena, a, b);
     case LT_WILDCARD: return a;
-    case LT_INTEGER: return lt_composition(arena, a, lt_make_layout(arena, b, NULL));
+    case LT_INTEGER: return compose_layouts(arena, a, ltA_pair(arena, b, lt_integer(arena, 1)));
     default: return ltA_fail(arena, LT_INVALID, "composition: %v is no layout and no tiler", b);
   }
 }

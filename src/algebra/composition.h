@@ -65,10 +65,14 @@ const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *by_ru
 */
 bool ltA_composition_covers(ltA_composition *c);
 
-/*
-** a o (tile, rest), exact on the tile; the rest may round the modes of 'a' up. Used by the divides.
-*/
+/* a o (tile, rest), where the modes of 'a' may be rounded up. Used by the divides. */
 const lt_value *ltA_composition_rounded(lt_arena *arena, const lt_value *a, const lt_value *tile,
                                         const lt_value *rest);
+
+/*
+** a o b with each leaf of 'b' composed exactly by itself; together they may run past a mode of 'a'.
+** What CuTe's products give mode by mode.
+*/
+const lt_value *ltA_composition_by_leaf(lt_arena *arena, const lt_value *a, const lt_value *b);
 
 #endif

@@ -238,6 +238,7 @@ static bool collect_steps(const ltA_digits *digits, const ltA_mode *right, size_
       int64_t fitting = (n - 1) / step + 1;
       int64_t count = fitting < rest ? fitting : rest;
       if (i == wanted) use->items[use->count++] = (digit_steps){count, step};
+      if (count == 0 || rest % count != 0) return false;
       rest /= count;
     }
     step = (step - 1) / n + 1;
@@ -280,8 +281,9 @@ bool ltA_composition_covers(ltA_composition *c) {
     use.count = 0;
     for (size_t i = 0; i < right.count; i++)
       if (!collect_steps(digits, &right.items[i], digit, &use)) return false;
-    int64_t n = digit < last ? digits->modes.items[digit].shape.value : digits->last_extent;
-    if (!fit_together(&use, n)) return false;
+    const ltA_mode *mode = &digits->modes.items[digit];
+    int64_t n = digit < last ? mode->shape.value : digits->last_extent;
+    if (!ltA_is_static_zero(mode) && !fit_together(&use, n)) return false;
   }
   return !ltA_failed(c->arena);
 }

@@ -1,8 +1,8 @@
 /*
 ** Inverses of layouts. Sources: CuTe's right_inverse and left_inverse (layout.hpp).
 */
+#include "inverse.h"
 #include "composed.h"
-#include "flat.h"
 
 /* A mode and the index that it starts at: the product of the shapes before it. */
 typedef struct placed_mode {
@@ -96,80 +96,73 @@ static bool check_static_strides(lt_arena *arena, const lt_value *layout, const 
   return !ltA_failed(arena);
 }
 
-/* A left inverse by CuTe's rule, and what is doubtful about it. */
-typedef struct left_rule {
-  ltA_modes result;
-  const placed_mode *overrun; /* a mode that runs past the next larger stride, or NULL */
-} left_rule;
+/* Layouts with more elements than this are decided by the rule alone. */
+#define MAX_PROVABLE ((int64_t)1 << 20)
+
+/* Why CuTe's rule has no left inverse, or one that is in doubt. */
+typedef enum left_doubt {
+  LEFT_EXACT,
+  LEFT_STRIDES, /* a stride is no multiple of the next smaller one: no result */
+  LEFT_OVERRUN  /* a mode runs past the next larger stride: the result may be wrong */
+} left_doubt;
 
 /*
 ** Offsets as digits between the sorted strides, which must be multiples of each other: where the
-** modes also stay below the next stride, each digit is the coordinate of one mode.
+** modes also stay below the next stride, each digit is the coordinate of one mode. Source: CuTe.
 */
-static bool append_digit(lt_arena *arena, const lt_value *layout, const placed_mode *before,
-                         const placed_mode *next, left_rule *rule) {
-  int64_t stride = next->mode.stride.value;
-  int64_t reached = before == NULL ? 1 : before->mode.stride.value;
-  if (stride % reached != 0)
-    return ltA_fail(arena, LT_INVALID,
-                    "left_inverse: stride %I of %v is not a multiple of the next smaller stride %I",
-                    stride, layout, reached) != NULL;
-  lt_int step = before == NULL ? ltA_static(0) : before->start;
-  ltA_modes_append(&rule->result, (ltA_mode){ltA_static(stride / reached), step, NULL});
-  if (before != NULL && before->mode.shape.value > stride / reached) rule->overrun = before;
-  return true;
-}
-
-static bool apply_left_rule(lt_arena *arena, const lt_value *layout, const placed_modes *placed,
-                            left_rule *rule) {
-  ltA_modes_begin(&rule->result, arena);
-  rule->overrun = NULL;
+static left_doubt apply_left_rule(const placed_modes *placed, ltA_modes *result) {
+  left_doubt doubt = LEFT_EXACT;
   const placed_mode *before = NULL;
   for (size_t i = 0; i < placed->count; i++) {
     const placed_mode *next = &placed->items[i];
-    if (next->mode.stride.value == 0) continue;
-    if (!append_digit(arena, layout, before, next, rule)) return false;
+    int64_t stride = next->mode.stride.value;
+    int64_t reached = before == NULL ? 1 : before->mode.stride.value;
+    if (stride == 0) continue;
+    if (stride % reached != 0) return LEFT_STRIDES;
+    lt_int step = before == NULL ? ltA_static(0) : before->start;
+    ltA_modes_append(result, (ltA_mode){ltA_static(stride / reached), step, NULL});
+    if (before != NULL && before->mode.shape.value > stride / reached) doubt = LEFT_OVERRUN;
     before = next;
   }
   const placed_mode *last = &placed->items[placed->count - 1];
   lt_int step = before == NULL ? ltA_static(0) : before->start;
-  ltA_modes_append(&rule->result, (ltA_mode){last->mode.shape, step, NULL});
-  ltA_modes_coalesce(&rule->result);
-  return !ltA_failed(arena);
+  ltA_modes_append(result, (ltA_mode){last->mode.shape, step, NULL});
+  ltA_modes_coalesce(result);
+  return doubt;
 }
 
-/* Layouts with more elements than this are decided by the rule alone. */
-#define MAX_PROVABLE ((int64_t)1 << 20)
-
-/* layout(r(layout(i))) == layout(i) at every i: layouts that are not one to one may have it too. */
-static bool is_left_inverse(lt_arena *arena, const lt_value *layout, const ltA_modes *result) {
+/*
+** Proves the rule's result by evaluation, or searches another one. A layout that is not one to one
+** may have a left inverse, too: layout(r(layout(i))) == layout(i) is all that is asked.
+*/
+static bool settle_left_inverse(lt_arena *arena, const lt_value *layout, left_doubt doubt,
+                                ltA_modes *result) {
+  if (ltA_failed(arena)) return false;
   int64_t size = ltA_product(arena, ltA_shape(layout)).value;
   if (size > MAX_PROVABLE) return false;
   ltA_modes modes;
   ltA_modes_begin(&modes, arena);
   ltA_modes_flatten(&modes, ltA_shape(layout), ltA_stride(layout));
   ltA_modes_coalesce_x(&modes);
-  for (int64_t i = 0; i < size; i++) {
-    uint64_t offset = ltA_modes_evaluate(&modes, i, NULL);
-    uint64_t back = ltA_modes_evaluate(result, (int64_t)offset, NULL);
-    if (ltA_modes_evaluate(&modes, (int64_t)back, NULL) != offset) return false;
-  }
-  return true;
+  if (doubt == LEFT_OVERRUN && ltA_is_left_inverse(&modes, size, result)) return true;
+  return lt_is_static(layout) && ltA_search_left_inverse(&modes, size, result);
 }
 
 static const lt_value *left_inverse_layout(lt_arena *arena, const lt_value *layout) {
-  ltA_modes modes;
+  ltA_modes modes, result;
   placed_modes placed;
-  left_rule rule;
   if (!flatten_coalesced(arena, "left_inverse", layout, &modes)) return NULL;
   if (!check_static_strides(arena, layout, &modes)) return NULL;
   if (!place_modes(arena, &modes, &placed)) return NULL;
-  if (!apply_left_rule(arena, layout, &placed, &rule)) return NULL;
-  if (rule.overrun != NULL && !is_left_inverse(arena, layout, &rule.result))
-    return ltA_fail(arena, LT_INVALID,
-                    "left_inverse: mode %i:%i of %v runs past the next larger stride",
-                    rule.overrun->mode.shape, rule.overrun->mode.stride, layout);
-  return ltA_modes_to_layout(&rule.result);
+  ltA_modes_begin(&result, arena);
+  left_doubt doubt = apply_left_rule(&placed, &result);
+  if (doubt == LEFT_EXACT || settle_left_inverse(arena, layout, doubt, &result))
+    return ltA_modes_to_layout(&result);
+  return ltA_fail(
+      arena, LT_INVALID,
+      "left_inverse: %v has none: its strides, sorted, must be multiples of each other, "
+      "and each mode must end before the next larger stride",
+      layout);
 }
 
 /* ---- Public -----------------------------------------------------------------------------------

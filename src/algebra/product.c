@@ -7,9 +7,12 @@
 */
 #include "arrange.h"
 #include "composed.h"
+#include "composition.h"
+
+typedef const lt_value *(*compose)(lt_arena *arena, const lt_value *a, const lt_value *b);
 
 static const lt_value *repeat_by_layout(lt_arena *arena, const lt_value *block,
-                                        const lt_value *tiler) {
+                                        const lt_value *tiler, compose compose_rest) {
   const lt_value *size = lt_size(arena, block);
   const lt_value *cosize = lt_cosize(arena, tiler);
   if (ltA_failed(arena)) return NULL;
@@ -18,9 +21,12 @@ static const lt_value *repeat_by_layout(lt_arena *arena, const lt_value *block,
                     tiler);
   const lt_value *target = ltA_from_int(arena, ltA_mul(arena, ltA_int(size), ltA_int(cosize)));
   const lt_value *rest = lt_complement(arena, block, target);
-  const lt_value *modes[] = {block, lt_composition(arena, rest, tiler)};
+  const lt_value *modes[] = {block, compose_rest(arena, rest, tiler)};
   return lt_make_layout_of(arena, modes, 2);
 }
+
+static const lt_value *repeat_mode(lt_arena *arena, const lt_value *block, const lt_value *tiler,
+                                   compose compose_rest);
 
 /* Mode by mode; modes past the tiler stay as they are. */
 static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
@@ -36,7 +42,7 @@ static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
   for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
     const lt_value *mode = ltA_mode_of(arena, block, i);
     if (i < ltA_rank(tiler)) {
-      mode = lt_logical_product(arena, mode, tile);
+      mode = repeat_mode(arena, mode, tile, ltA_composition_by_leaf);
       tile = ltA_next(tile);
     }
     ltA_join_append(&join, mode);
@@ -44,13 +50,15 @@ static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
   return ltA_join_finish(&join);
 }
 
-static const lt_value *repeat_layout(lt_arena *arena, const lt_value *block,
-                                     const lt_value *tiler) {
+static const lt_value *repeat_mode(lt_arena *arena, const lt_value *block, const lt_value *tiler,
+                                   compose compose_rest) {
+  if (ltA_failed(arena)) return NULL;
   switch (tiler->kind) {
-    case LT_LAYOUT: return repeat_by_layout(arena, block, tiler);
+    case LT_LAYOUT: return repeat_by_layout(arena, block, tiler, compose_rest);
     case LT_TUPLE: return repeat_by_mode(arena, block, tiler);
     case LT_WILDCARD: return block;
-    case LT_INTEGER: return repeat_by_layout(arena, block, lt_make_layout(arena, tiler, NULL));
+    case LT_INTEGER:
+      return repeat_by_layout(arena, block, lt_make_layout(arena, tiler, NULL), compose_rest);
     case LT_COMPOSED: return ltA_logical_product_composed(arena, block, tiler);
     default: return ltA_fail(arena, LT_INVALID, "logical_product: %v is no tiler", tiler);
   }
@@ -63,7 +71,7 @@ const lt_value *lt_logical_product(lt_arena *arena, const lt_value *block, const
     return ltA_with_layout_b(arena, block, lt_logical_product(arena, ltA_layout_b(block), tiler));
   if (block->kind != LT_LAYOUT)
     return ltA_fail(arena, LT_INVALID, "logical_product: %v is no layout", block);
-  return ltA_keep(arena, mark, repeat_layout(arena, block, tiler));
+  return ltA_keep(arena, mark, repeat_mode(arena, block, tiler, lt_composition));
 }
 
 static const lt_value *product(lt_arena *arena, const char *operation, const lt_value *block,
@@ -87,24 +95,24 @@ const lt_value *lt_flat_product(lt_arena *arena, const lt_value *block, const lt
 /* ---- Rank-sensitive products ------------------------------------------------------------------
  */
 
-/* ((first_i, second_i), ...) of the modes of two layouts of one rank. */
+/*
+** ((first_i, second_i), ...) of the modes of two layouts of one rank; of an integer layout and any
+** other, ((first, second)). Source: CuTe's zip (tuple_algorithms.hpp).
+*/
 static const lt_value *zip_modes(lt_arena *arena, const char *operation, const lt_value *first,
                                  const lt_value *second) {
   if (ltA_failed(arena)) return NULL;
-  bool is_flat = !ltA_is_tuple(ltA_shape(first)) && !ltA_is_tuple(ltA_shape(second));
-  const lt_value *pair[] = {first, second};
-  if (is_flat) return lt_make_layout_of(arena, pair, 2);
+  bool is_whole = !ltA_is_tuple(ltA_shape(first));
   size_t rank = lt_rank(first);
-  if (!ltA_is_tuple(ltA_shape(first)) || !ltA_is_tuple(ltA_shape(second)) ||
-      rank != lt_rank(second))
+  if (!is_whole && (!ltA_is_tuple(ltA_shape(second)) || rank != lt_rank(second)))
     return ltA_fail(arena, LT_INVALID, "%s: the modes of %v and %v do not pair up", operation,
                     first, second);
   ltA_join join;
   ltA_join_begin(&join, arena);
   for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
-    pair[0] = ltA_mode_of(arena, first, i);
-    pair[1] = ltA_mode_of(arena, second, i);
-    ltA_join_append(&join, lt_make_layout_of(arena, pair, 2));
+    const lt_value *pair[] = {ltA_mode_of(arena, first, i),
+                              is_whole ? second : ltA_mode_of(arena, second, i)};
+    if (!ltA_failed(arena)) ltA_join_append(&join, lt_make_layout_of(arena, pair, 2));
   }
   return ltA_join_finish(&join);
 }
@@ -115,7 +123,8 @@ static const lt_value *repeat_padded(lt_arena *arena, const lt_value *block,
   size_t rank = lt_rank(block) > lt_rank(tiler) ? lt_rank(block) : lt_rank(tiler);
   block = lt_append_to(arena, block, (int64_t)rank, NULL);
   tiler = lt_append_to(arena, tiler, (int64_t)rank, NULL);
-  return lt_logical_product(arena, block, tiler);
+  if (ltA_failed(arena)) return NULL;
+  return repeat_by_layout(arena, block, tiler, ltA_composition_by_leaf);
 }
 
 static const lt_value *zipped_by_rank(lt_arena *arena, const char *operation, const lt_value *block,
