@@ -111,7 +111,8 @@ typedef struct ltL_kind {
 /*
 **   x  tuple, integer or layout     l  layout                 f  layout or swizzle
 **   s  shape                        d  stride                 c  coordinate
-**   t  tiler                        o  order                  i  layout, swizzle or '_'
+**   t  tiler, b  the same, named a layout
+**   o  order                        i  layout, swizzle or '_'
 **   u  tuple, bases in it too       p  offset of a composed layout
 **   v  any value                    m  layout, swizzle or counting tensor
 **   n  integer                      w  swizzle

@@ -208,6 +208,7 @@ const lt_value *ltL_convert(lua_State *L, ltL_state *S, int index) {
 #define BIT(kind) (1u << (kind))
 #define INTEGERS (BIT(LT_INTEGER) | BIT(LT_TUPLE))
 #define LAYOUTS (BIT(LT_LAYOUT) | BIT(LT_COMPOSED))
+#define TILERS (INTEGERS | LAYOUTS | BIT(LT_SWIZZLE) | BIT(LT_WILDCARD) | BIT(LT_BASIS))
 
 const ltL_kind *ltL_kind_of(char letter) {
   static const ltL_kind kinds['z' - 'a' + 1] = {
@@ -219,9 +220,9 @@ const ltL_kind *ltL_kind_of(char letter) {
       ['s' - 'a'] = {INTEGERS, false, "shape"},
       ['d' - 'a'] = {INTEGERS | BIT(LT_BASIS) | BIT(LT_MAJOR), false, "stride"},
       ['c' - 'a'] = {INTEGERS | BIT(LT_WILDCARD), false, "coordinate"},
-      ['t' - 'a'] = {INTEGERS | LAYOUTS | BIT(LT_SWIZZLE) | BIT(LT_WILDCARD) | BIT(LT_BASIS), false,
-                     "tiler"},
+      ['t' - 'a'] = {TILERS, false, "tiler"},
       ['m' - 'a'] = {LAYOUTS | BIT(LT_SWIZZLE) | BIT(LT_TENSOR), true, "layout"},
+      ['b' - 'a'] = {TILERS, false, "layout"},
       ['w' - 'a'] = {BIT(LT_SWIZZLE), false, "swizzle"},
       ['o' - 'a'] = {INTEGERS | BIT(LT_MAJOR), false, "order"},
       ['u' - 'a'] = {INTEGERS | BIT(LT_BASIS), false, "tuple"},

@@ -191,8 +191,8 @@ static const ltL_operation operations[] = {
     {"filter", "L?x", VIEW, FUNCTION_2(lt_filter)},
     {"filter_zeros", "X?x", VIEW, FUNCTION_2(lt_filter_zeros)},
     {"nullspace", "L", VALUE, FUNCTION_1(lt_nullspace)},
-    {"composition", "Ft", VIEW, FUNCTION_2(lt_composition)},
-    {"compose", "Ft", VIEW, REST(compose)},
+    {"composition", "Fb", VIEW, FUNCTION_2(lt_composition)},
+    {"compose", "Fb", VIEW, REST(compose)},
     {"with_shape", "Ls", VIEW, REST(lt_with_shape)},
     {"complement", "L?s", VALUE, FUNCTION_2(lt_complement)},
     {"right_inverse", "I", VALUE, FUNCTION_1(lt_right_inverse)},
@@ -261,10 +261,10 @@ typedef struct call {
   int self;    /* slot of the self */
   bool method; /* it was written before the colon, and is not counted */
   int slots;   /* that the letters have read */
-  operand values[4];
   int value_count;
-  int64_t integers[2];
   int integer_count;
+  operand values[4];
+  int64_t integers[2];
 } call;
 
 static ltL_argument argument_at(const call *c, int slot) {
@@ -294,6 +294,7 @@ static void read_rest(lua_State *L, ltL_state *S, call *c, char letter) {
 
 static void read_arguments(lua_State *L, ltL_state *S, call *c) {
   bool optional = false;
+  c->slots = c->value_count = c->integer_count = 0;
   for (const char *letter = c->operation->arguments; *letter != '\0'; letter++) {
     if (*letter == '?')
       optional = true;
@@ -410,6 +411,7 @@ static int push_result(lua_State *L, ltL_state *S, const call *c, operand r) {
 }
 
 static int run_relation(lua_State *L, ltL_state *S, const call *c) {
+  refuse_extra_arguments(L, c);
   bool b = c->operation->function.relation(S->arena, c->values[0], c->values[1]);
   return ltL_push_boolean(L, S, b);
 }
@@ -424,26 +426,24 @@ static operand compute(lua_State *L, ltL_state *S, call *c) {
   return run_closed(S, c);
 }
 
-static int run_call(lua_State *L, ltL_state *S, const call *start) {
-  call c = *start;
-  read_arguments(L, S, &c);
-  if (c.operation->form == RELATION) {
-    refuse_extra_arguments(L, &c);
-    return run_relation(L, S, &c);
-  }
-  operand r = compute(L, S, &c);
+static int run_call(lua_State *L, ltL_state *S, call *c) {
+  read_arguments(L, S, c);
+  if (c->operation->form == RELATION) return run_relation(L, S, c);
+  operand r = compute(L, S, c);
   if (r == NULL && S->error.status == LT_NO_MEMORY) { /* garbage may hold the memory wanted */
     lua_gc(L, LUA_GCCOLLECT);
     ltL_restart(L, S);
-    c = *start;
-    read_arguments(L, S, &c);
-    r = compute(L, S, &c);
+    read_arguments(L, S, c);
+    r = compute(L, S, c);
   }
-  return push_result(L, S, &c, r);
+  return push_result(L, S, c, r);
 }
 
 int ltL_run(lua_State *L, ltL_state *S, const ltL_operation *operation) {
-  call c = {.operation = operation, .self = self_of(operation)};
+  call c;
+  c.operation = operation;
+  c.self = self_of(operation);
+  c.method = false;
   return run_call(L, S, &c);
 }
 
@@ -467,7 +467,10 @@ static void place_self(lua_State *L, ltL_state *S, const call *c) {
 static int call_method(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   const ltL_operation *operation = lua_touserdata(L, lua_upvalueindex(2));
-  call c = {.operation = operation, .self = self_of(operation), .method = true};
+  call c;
+  c.operation = operation;
+  c.self = self_of(operation);
+  c.method = true;
   if (c.self > 1) place_self(L, S, &c);
   return run_call(L, S, &c);
 }
