@@ -196,6 +196,12 @@ LT_API const lt_value *lt_crd2crd(lt_arena *arena, const lt_value *coord, const 
                                   const lt_value *to);
 /* Swizzle, layout, composed layout or tensor at a coordinate; with '_' in it, the slice. */
 LT_API const lt_value *lt_apply(lt_arena *arena, const lt_value *f, const lt_value *coord);
+/*
+** The offset of a linear index of a layout, composed layout or tensor: lt_apply without an arena and
+** without flags. False where lt_apply would fail, where strides are scaled bases, and where a mode
+** but the last is of size 0.
+*/
+LT_API bool lt_offset(const lt_value *layout, int64_t index, int64_t *offset);
 LT_API const lt_value *lt_get_hier_coord(lt_arena *arena, const lt_value *layout,
                                          const lt_value *index);
 LT_API const lt_value *lt_get_flat_coord(lt_arena *arena, const lt_value *layout,
@@ -349,8 +355,8 @@ LT_API const lt_value *lt_downcast(lt_arena *arena, const lt_value *x, int64_t n
 LT_API const lt_value *lt_recast(lt_arena *arena, const lt_value *x, int64_t old_bits,
                                  int64_t new_bits);
 /*
-** CuTe's as_position_independent_swizzle_layout: where a swizzle acts on byte addresses (LT_SMEM), the
-** same function with one that counts in elements. Other layouts stay as they are.
+** CuTe's as_position_independent_swizzle_layout: where a swizzle acts on byte addresses (LT_SMEM),
+** the same function with one that counts in elements. Other layouts stay as they are.
 */
 LT_API const lt_value *lt_as_position_independent_swizzle(lt_arena *arena, const lt_value *layout);
 

@@ -21,18 +21,54 @@ static ltA_map map_of_part(lt_arena *arena, const lt_value *part) {
 
 /* ---- Right inverses ------------------------------------------------------------------------- */
 
-/* The part of 'inverse' on which the swizzle does nothing: indices below the bits that it reads. */
-static const lt_value *truncate_inverse(lt_arena *arena, const lt_value *inverse, ltA_swizzle s,
-                                        int64_t size) {
-  int64_t lowest = (int64_t)(s.y & (0 - s.y));
-  const lt_value *n = lt_integer(arena, lowest < size ? lowest : size);
-  return n == NULL ? NULL : lt_composition(arena, inverse, n);
+/*
+** As many indices 0 to 2^k - 1 as a plain layout maps back: inverse(swizzle(i)) is linear over
+*bits, and
+** a layout where the images of the bits do not overlap.
+*/
+static const lt_value *invert_low_bits(lt_arena *arena, const ltA_map *layout,
+                                       const ltA_map *inverse, ltA_swizzle s, int64_t size) {
+  ltA_builder shape;
+  ltA_builder stride;
+  ltA_begin(&shape, arena);
+  ltA_begin(&stride, arena);
+  ltA_open(&shape, LT_TUPLE);
+  ltA_open(&stride, LT_TUPLE);
+  uint64_t taken = 0;
+  size_t bits = 0;
+  for (; (int64_t)2 << bits <= size; bits++) {
+    int64_t index = (int64_t)1 << bits;
+    int64_t image;
+    int64_t back;
+    if (!ltA_map_index(inverse, ltA_swizzle_index(s, index), &image) || image < 0) break;
+    if (((uint64_t)image & taken) != 0 || !ltA_map_index(layout, image, &back)) break;
+    if (ltA_swizzle_index(s, back) != index) break;
+    taken |= (uint64_t)image;
+    ltA_append_int(&shape, ltA_static(2));
+    ltA_append_int(&stride, ltA_static(image));
+  }
+  ltA_close(&shape, 0, bits);
+  ltA_close(&stride, 0, bits);
+  const lt_value *low = ltA_finish_layout(&shape, &stride);
+  return low == NULL ? NULL : lt_coalesce(arena, low, NULL);
+}
+
+/* The same for an inverse of any size, checked: 1:0 maps index 0 back, whatever the layout. */
+static const lt_value *invert_plainly(lt_arena *arena, const ltA_map *layout,
+                                      const ltA_map *inverse, ltA_swizzle s, int64_t size) {
+  const lt_value *low = invert_low_bits(arena, layout, inverse, s, size);
+  const lt_value *count = low == NULL ? NULL : lt_size(arena, low);
+  if (count == NULL) return NULL;
+  const ltA_map law[] = {with_swizzle(*layout, s), ltA_map_of_layout(arena, low)};
+  if (ltA_failed(arena)) return NULL;
+  if (ltA_maps_agree(law, 2, NULL, 0, count->value)) return low;
+  return ltA_pair(arena, lt_integer(arena, 1), ltA_zero());
 }
 
 /*
 ** swizzle(layout(r(i))) == i for all i < size(r). With 'inverse' that of the layout,
 *inverse(swizzle(i))
-** is one; this finds it as moved(inverse(i)), or else gives as much of it as needs no swizzle.
+** is one; this finds it as moved(inverse(i)), or else gives as much of it as a plain layout can.
 */
 static const lt_value *right_inverse_swizzled(lt_arena *arena, const lt_value *swizzle,
                                               const lt_value *layout) {
@@ -52,7 +88,7 @@ static const lt_value *right_inverse_swizzled(lt_arena *arena, const lt_value *s
     if (ltA_maps_agree(law, 2, NULL, 0, size->value))
       return ltA_compose_parts(arena, ltA_pack_swizzle(arena, moved[i]), ltA_zero(), inverse);
   }
-  if (is_static) return truncate_inverse(arena, inverse, s, size->value);
+  if (is_static) return invert_plainly(arena, &of_layout, &of_inverse, s, size->value);
   return ltA_fail(arena, LT_INVALID,
                   "right_inverse: %v o 0 o %v: the swizzle does not move through the inverse %v",
                   swizzle, layout, inverse);
