@@ -22,7 +22,9 @@ write_basic_package_version_file(lutileConfigVersion.cmake COMPATIBILITY SameMin
 install(FILES ${PROJECT_BINARY_DIR}/lutileConfig.cmake ${PROJECT_BINARY_DIR}/lutileConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# lutile.pc is the C API; lutile-lua.pc has the Lua layer as well.
+# lutile.pc is the C API; lutile-lua.pc has the Lua layer as well. They name no absolute path, for the
+# prefix may be chosen when installing.
+file(RELATIVE_PATH prefix_from_pc /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 foreach(name lutile lutile-lua)
   configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

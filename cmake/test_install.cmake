@@ -9,9 +9,8 @@ file(MAKE_DIRECTORY ${work})
 set(ENV{PKG_CONFIG_PATH} ${tree}/${libdir}/pkgconfig)
 set(script ${source}/examples/embed/plan.lua)
 
-# Options that pkg-config has for a package whose .pc file names another prefix than ${tree}.
-function(pkg_config result package)
-  execute_process(COMMAND pkg-config --define-variable=prefix=${tree} ${ARGN} ${package}
+function(pkg_config result)
+  execute_process(COMMAND pkg-config --cflags --libs ${ARGN}
     OUTPUT_VARIABLE options OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(options UNIX_COMMAND "${options}")
   set(${result} ${options} PARENT_SCOPE)
@@ -24,21 +23,19 @@ if(test STREQUAL cmake)
   run(${work}/host ${script})
 
 elseif(test STREQUAL pkgconfig)
-  pkg_config(lutile lutile-lua --cflags --libs)
-  pkg_config(lua lua5.4 --cflags --libs)
-  run(${compiler} ${source}/examples/embed/host.c -o ${work}/host ${lutile} ${lua})
+  file(COPY ${source}/examples/embed/ DESTINATION ${work})
+  run(make -C ${work} CC=${compiler})
   run(${work}/host ${script})
 
 elseif(test STREQUAL shared)
-  pkg_config(lutile lutile --cflags --libs)
-  file(GLOB sources ${source}/spec/capi/algebra.c)
-  run(${compiler} ${sources} -o ${work}/capi ${lutile} -Wl,-rpath,${tree}/${libdir})
+  pkg_config(options lutile)
+  run(${compiler} ${source}/spec/capi/algebra.c -o ${work}/capi ${options} -Wl,-rpath,${tree}/${libdir})
   run(${work}/capi)
 
 elseif(test STREQUAL stock_lua)
   set(ENV{LUA_PATH} "${tree}/${lua_dir}/?.lua")
   set(ENV{LUA_CPATH} "${tree}/${lua_cdir}/?.so")
-  run(lua5.4 -e "local lutile = require 'lutile'; print(lutile.parse '(4,2):(2,1)' .. lutile.parse '(2,2):(1,2)')")
+  run(lua5.4 -e "print(require 'lutile'.make_layout({4, 2}, {2, 1}):complement(16))")
   run(lua5.4 -e "assert(require 'lutile.help'.make)")
 
 elseif(test STREQUAL command)

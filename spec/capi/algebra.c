@@ -202,14 +202,22 @@ static const operation_case cases[] = {
     OF_NUMBERS(recast, "(2,8):(1,4)", "(4,8):(1,8)", "16", "32"),
 };
 
+/* How a case is run: with this many nodes of the arena in use already. */
+typedef struct condition {
+  int nodes;
+  bool last_chunk; /* the arena gets no more memory once the case runs */
+} condition;
+
 /* Parses the operands and runs the case in a new arena; its text, or the error's. */
-static lt_status run_case(const operation_case *c, ledger *books, char *text) {
+static lt_status run_case(const operation_case *c, ledger *books, condition when, char *text) {
   lt_error error = {LT_OK, ""};
   lt_allocator allocator = {ledger_reallocate, books};
   lt_arena *arena = lt_arena_new(&allocator, &error);
   operand operands[MAX_OPERANDS] = {NULL};
   for (int i = 0; arena != NULL && i < MAX_OPERANDS && c->operands[i] != NULL; i++)
     operands[i] = lt_parse(arena, c->operands[i]);
+  for (int i = 0; arena != NULL && i < when.nodes; i++) lt_integer(arena, i);
+  if (when.last_chunk) books->fail_at = books->calls + 1;
   operand result = error.status == LT_OK ? c->run(c, arena, operands) : NULL;
   if (error.status != LT_OK)
     snprintf(text, TEXT_SIZE, "%s", error.message);
@@ -221,29 +229,55 @@ static lt_status run_case(const operation_case *c, ledger *books, char *text) {
   return error.status;
 }
 
-/* With no memory from the n-th allocation on, for every n: an error or the result, and no leak. */
+/* The result, or an error for want of memory; and no leak. */
+static bool is_sound(const operation_case *c, lt_status status, const ledger *books,
+                     const char *text) {
+  bool expected = status == LT_OK ? strcmp(text, c->expected) == 0 : status == LT_NO_MEMORY;
+  if (!expected) fprintf(stderr, "  got %s\n", text);
+  return expected && books->live == 0 && !books->mistaken;
+}
+
+/* With no memory from the n-th allocation on, for every n. */
 static bool survives_failures(const operation_case *c) {
+  char text[TEXT_SIZE];
   lt_status status = LT_NO_MEMORY;
   for (long n = 1; status != LT_OK; n++) {
     ledger books = {.fail_at = n};
-    char text[TEXT_SIZE];
-    status = run_case(c, &books, text);
-    bool expected = status == LT_OK ? strcmp(text, c->expected) == 0 : status == LT_NO_MEMORY;
-    if (!expected || books.live != 0 || books.mistaken) return false;
+    status = run_case(c, &books, (condition){0, false}, text);
+    if (!is_sound(c, status, &books, text)) return false;
   }
   return true;
 }
 
+/*
+** With every number of nodes left in the arena's chunk, and no other chunk to be had: so the memory
+** ends at every place of the operation where it can.
+*/
+static bool survives_last_chunk(const operation_case *c) {
+  char text[TEXT_SIZE];
+  long chunks = 0;
+  for (int nodes = 0;; nodes++) {
+    ledger books = {0};
+    lt_status status = run_case(c, &books, (condition){nodes, true}, text);
+    if (!is_sound(c, status, &books, text)) return false;
+    if (nodes == 0) chunks = books.fail_at;
+    if (books.fail_at > chunks) return true; /* the nodes alone needed another chunk */
+  }
+}
+
+static void run_all(test *t, const operation_case *c) {
+  char text[TEXT_SIZE];
+  ledger books = {0};
+  run_case(c, &books, (condition){0, false}, text);
+  check_text(t, c->name, text, c->expected);
+  check(t, books.live == 0 && !books.mistaken, "all memory is given back, with its true size");
+  if (strcmp(text, c->expected) != 0) return;
+  check(t, survives_failures(c), c->name);
+  check(t, survives_last_chunk(c), c->name);
+}
+
 int main(void) {
   test t = {0, 0};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    char text[TEXT_SIZE];
-    ledger books = {0};
-    run_case(&cases[i], &books, text);
-    check_text(&t, cases[i].name, text, cases[i].expected);
-    check(&t, books.live == 0 && !books.mistaken, "all memory is given back, with its true size");
-    if (strcmp(text, cases[i].expected) == 0)
-      check(&t, survives_failures(&cases[i]), cases[i].name);
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) run_all(&t, &cases[i]);
   return finish(&t);
 }
