@@ -114,8 +114,39 @@ static const lt_value *value_of(lt_arena *arena, const lt_value *coord, const lt
   return sum == NULL ? lt_integer(arena, 0) : sum;
 }
 
+/* ---- Layouts -------------------------------------------------------------------------------- */
+
+/* Static integers only: then no flag depends on the way to the index. */
+static bool is_plain(const lt_value *tree) {
+  for (const lt_value *node = tree; node < ltA_next(tree); node++)
+    if ((node->kind != LT_INTEGER && node->kind != LT_TUPLE) || node->promise != 0) return false;
+  return true;
+}
+
+/* Adds the offset of a coordinate. False where the general way must decide. */
+static bool add_offset(const lt_value *coord, const lt_value *shape, const lt_value *stride,
+                       int64_t *sum) {
+  if (coord->kind == LT_WILDCARD) return true;
+  if (ltA_is_integer(coord)) {
+    int64_t offset;
+    return coord->promise == 0 && ltA_offset_at(shape, stride, coord->value, &offset) &&
+           !__builtin_add_overflow(*sum, offset, sum);
+  }
+  if (!ltA_is_tuple(coord) || !ltA_is_tuple(shape) || coord->value != shape->value) return false;
+  const lt_value *s = ltA_first(shape), *d = ltA_first(stride);
+  for (const lt_value *c = ltA_first(coord); c < ltA_next(coord); c = ltA_next(c)) {
+    if (!add_offset(c, s, d, sum)) return false;
+    s = ltA_next(s);
+    d = ltA_next(d);
+  }
+  return true;
+}
+
 static const lt_value *apply_layout(lt_arena *arena, const lt_value *coord, const lt_value *shape,
                                     const lt_value *stride) {
+  int64_t offset = 0;
+  if (is_plain(shape) && is_plain(stride) && add_offset(coord, shape, stride, &offset))
+    return ltA_from_int(arena, ltA_static(offset));
   if (!has_basis(stride)) {
     lt_int index = index_of(arena, coord, shape, stride);
     return ltA_failed(arena) ? NULL : ltA_from_int(arena, index);

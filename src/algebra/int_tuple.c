@@ -7,6 +7,7 @@
 /* ---- Products ------------------------------------------------------------------------------- */
 
 lt_int ltA_product(lt_arena *arena, const lt_value *shape) {
+  if (ltA_is_integer(shape)) return ltA_int(shape);
   lt_int product = ltA_static(1);
   for (const lt_value *node = shape; node < ltA_next(shape); node++) {
     if (ltA_is_integer(node)) {

@@ -32,26 +32,27 @@ static int64_t divisor_of(lt_int x) {
   return x.value == INT64_MIN ? 1 : x.value < 0 ? -x.value : x.value;
 }
 
-static bool both_static(lt_int x, lt_int y) { return x.promise == 0 && y.promise == 0; }
-
 /* A dynamic integer: promises are at least 1. */
 static lt_int dynamic(int64_t value, int64_t promise) {
   return (lt_int){value, promise > 0 ? promise : 1};
 }
 
-static int64_t common_divisor(lt_int x, lt_int y) { return ltA_gcd(divisor_of(x), divisor_of(y)); }
+static int64_t common_divisor(lt_int x, lt_int y) {
+  if (x.promise == 1 || y.promise == 1) return 1;
+  return ltA_gcd(divisor_of(x), divisor_of(y));
+}
 
-lt_int ltA_add(lt_arena *arena, lt_int x, lt_int y) {
+lt_int ltA_add_flagged(lt_arena *arena, lt_int x, lt_int y) {
   int64_t sum;
   if (__builtin_add_overflow(x.value, y.value, &sum)) return overflow(arena, x, "+", y);
-  if (both_static(x, y)) return ltA_static(sum);
+  if (ltA_are_static(x, y)) return ltA_static(sum);
   return dynamic(sum, common_divisor(x, y));
 }
 
-lt_int ltA_sub(lt_arena *arena, lt_int x, lt_int y) {
+lt_int ltA_sub_flagged(lt_arena *arena, lt_int x, lt_int y) {
   int64_t difference;
   if (__builtin_sub_overflow(x.value, y.value, &difference)) return overflow(arena, x, "-", y);
-  if (both_static(x, y)) return ltA_static(difference);
+  if (ltA_are_static(x, y)) return ltA_static(difference);
   return dynamic(difference, common_divisor(x, y));
 }
 
@@ -62,10 +63,10 @@ static int64_t multiply_divisors(int64_t p, int64_t q) {
   return product;
 }
 
-lt_int ltA_mul(lt_arena *arena, lt_int x, lt_int y) {
+lt_int ltA_mul_flagged(lt_arena *arena, lt_int x, lt_int y) {
   int64_t product;
   if (__builtin_mul_overflow(x.value, y.value, &product)) return overflow(arena, x, "*", y);
-  if (both_static(x, y) || ltA_is_constant(x, 0) || ltA_is_constant(y, 0))
+  if (ltA_are_static(x, y) || ltA_is_constant(x, 0) || ltA_is_constant(y, 0))
     return ltA_static(product);
   return dynamic(product, multiply_divisors(divisor_of(x), divisor_of(y)));
 }
@@ -77,22 +78,23 @@ static int64_t quotient_divisor(lt_int x, lt_int y) {
   return p / y.value;
 }
 
-lt_int ltA_div(lt_arena *arena, lt_int x, lt_int y) {
+lt_int ltA_div_flagged(lt_arena *arena, lt_int x, lt_int y) {
   if (y.value == 0) return by_zero(arena, x, "/");
   if (x.value == INT64_MIN && y.value == -1) return overflow(arena, x, "/", y);
   int64_t quotient = x.value / y.value;
-  if (both_static(x, y) || ltA_is_constant(x, 0)) return ltA_static(quotient);
+  if (ltA_are_static(x, y) || ltA_is_constant(x, 0)) return ltA_static(quotient);
   return dynamic(quotient, quotient_divisor(x, y));
 }
 
 lt_int ltA_mod(lt_arena *arena, lt_int x, lt_int y) {
   if (y.value == 0) return by_zero(arena, x, "%");
   int64_t rest = y.value == -1 ? 0 : x.value % y.value;
-  if (both_static(x, y) || ltA_is_constant(x, 0) || ltA_is_constant(y, 1)) return ltA_static(rest);
+  if (ltA_are_static(x, y) || ltA_is_constant(x, 0) || ltA_is_constant(y, 1))
+    return ltA_static(rest);
   return dynamic(rest, common_divisor(x, y));
 }
 
-lt_int ltA_ceil_div(lt_arena *arena, lt_int x, lt_int y) {
+lt_int ltA_ceil_div_flagged(lt_arena *arena, lt_int x, lt_int y) {
   if (y.value == 0) return by_zero(arena, x, "/");
   lt_int sum = ltA_sub(arena, ltA_add(arena, x, y), ltA_static(1));
   lt_int quotient = ltA_div(arena, sum, y);
@@ -106,18 +108,7 @@ lt_int ltA_neg(lt_arena *arena, lt_int x) {
   return (lt_int){-x.value, x.promise};
 }
 
-lt_int ltA_abs(lt_arena *arena, lt_int x) { return x.value < 0 ? ltA_neg(arena, x) : x; }
-
-lt_int ltA_signum(lt_int x) {
-  int64_t sign = (x.value > 0) - (x.value < 0);
-  return x.promise == 0 ? ltA_static(sign) : ltA_dynamic(sign);
-}
-
-/* min and max of a static and a dynamic integer are dynamic, as C++'s common type is. */
-static lt_int choose(lt_int chosen, lt_int x, lt_int y) {
-  if (both_static(x, y)) return chosen;
+lt_int ltA_choose(lt_int chosen, lt_int x, lt_int y) {
+  if (ltA_are_static(x, y)) return chosen;
   return dynamic(chosen.value, common_divisor(x, y));
 }
-
-lt_int ltA_min(lt_int x, lt_int y) { return choose(x.value < y.value ? x : y, x, y); }
-lt_int ltA_max(lt_int x, lt_int y) { return choose(x.value > y.value ? x : y, x, y); }

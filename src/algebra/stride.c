@@ -90,7 +90,7 @@ typedef struct ranking {
 } ranking;
 
 static bool fail_order(lt_arena *arena, const lt_value *shape, const lt_value *order) {
-  ltA_fail(arena, LT_INVALID, "order %v does not fit shape %v", order, shape);
+  ltA_fail(arena, LT_INVALID, "make_ordered_layout: order %v does not fit shape %v", order, shape);
   return false;
 }
 

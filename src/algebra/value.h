@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "integer.h"
 #include "lutile.h"
 
 /*
@@ -36,12 +37,6 @@ struct lt_value {
   uint32_t kind;   /* an lt_kind */
 };
 
-/* An integer leaf held by value: two registers. */
-typedef struct lt_int {
-  int64_t value;
-  int64_t promise; /* as in lt_value */
-} lt_int;
-
 /* ---- Walking a value ------------------------------------------------------------------------ */
 
 static inline const lt_value *ltA_first(const lt_value *v) { return v + 1; }
@@ -50,6 +45,8 @@ static inline bool ltA_is_tuple(const lt_value *v) { return v->kind == LT_TUPLE;
 static inline bool ltA_is_integer(const lt_value *v) { return v->kind == LT_INTEGER; }
 static inline bool ltA_is_layout(const lt_value *v) { return v->kind == LT_LAYOUT; }
 static inline bool ltA_is_composed(const lt_value *v) { return v->kind == LT_COMPOSED; }
+
+static inline lt_int ltA_int(const lt_value *leaf) { return (lt_int){leaf->value, leaf->promise}; }
 
 /* An integer or a scaled basis: what a stride's leaf may be. */
 static inline bool ltA_is_stride_leaf(const lt_value *v) {
@@ -222,38 +219,18 @@ bool ltA_check_composed(lt_arena *arena, const char *operation, const lt_value *
 bool ltA_check_tensor(lt_arena *arena, const char *operation, const lt_value *offset,
                       const lt_value *layout);
 
-/* ---- Arithmetic on leaves ------------------------------------------------------------------- */
-
-static inline lt_int ltA_static(int64_t value) { return (lt_int){value, 0}; }
-static inline lt_int ltA_dynamic(int64_t value) { return (lt_int){value, 1}; }
-static inline lt_int ltA_int(const lt_value *leaf) { return (lt_int){leaf->value, leaf->promise}; }
-static inline bool ltA_is_static_int(lt_int x) { return x.promise == 0; }
-/* CuTe's is_constant<value, T>. */
-static inline bool ltA_is_constant(lt_int x, int64_t value) {
-  return x.value == value && x.promise == 0;
-}
-
-/*
-** Results are static when both operands are, and when CuTe knows them anyway: 0*x, 0/x, 0%x, x%1.
-** Promises follow: a product's is the product, a sum's the greatest common divisor. Overflow and
-** division by zero record an error and give static 0. Division truncates, as C's.
-*/
-lt_int ltA_add(lt_arena *arena, lt_int x, lt_int y);
-lt_int ltA_sub(lt_arena *arena, lt_int x, lt_int y);
-lt_int ltA_mul(lt_arena *arena, lt_int x, lt_int y);
-lt_int ltA_div(lt_arena *arena, lt_int x, lt_int y);
-lt_int ltA_mod(lt_arena *arena, lt_int x, lt_int y);
-/* (x + y - 1) / y for a positive y. */
-lt_int ltA_ceil_div(lt_arena *arena, lt_int x, lt_int y);
-lt_int ltA_neg(lt_arena *arena, lt_int x);
-lt_int ltA_abs(lt_arena *arena, lt_int x);
-lt_int ltA_signum(lt_int x);
-lt_int ltA_min(lt_int x, lt_int y);
-lt_int ltA_max(lt_int x, lt_int y);
-int64_t ltA_gcd(int64_t x, int64_t y); /* of absolute values; gcd(0, y) is |y| */
+/* ---- Products and sums ------------------------------------------------------------------------
+ */
 
 /* Product of all leaves of a shape; records an error where a leaf is no integer. */
 lt_int ltA_product(lt_arena *arena, const lt_value *shape);
+
+/*
+** The offset of a linear index, flags left aside. False beyond 64 bits, where a mode but the last
+*is of
+** size 0 and where a stride is no integer; then the general way says what is wrong.
+*/
+bool ltA_offset_at(const lt_value *shape, const lt_value *stride, int64_t index, int64_t *offset);
 
 /*
 ** Sums of indices: integers, scaled bases and (arithmetic) tuples of them. A basis k@i stands for
