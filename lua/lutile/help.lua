@@ -22,7 +22,8 @@ function M.parse(text)
     local owner, name, arguments = line:match "^function (%w+)[.:]([%w_]+)(%b())"
     if name then
       local plain = plain_name(owner, name)
-      local entry = { name = plain, signature = plain .. arguments, text = table.concat(lines, " ") }
+      local entry = { name = plain, signature = plain .. arguments }
+      entry.text = table.concat(lines, " ")
       entries[#entries + 1], entries[plain] = entry, entry
     end
     if comment then

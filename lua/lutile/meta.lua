@@ -34,7 +34,8 @@ local lutile = {}
 ---@return lutile.Value
 function functions.tuple(elements) end
 
----An integer that is known when a kernel is launched, not when it is compiled; promise divides it and every value it will have.
+---An integer that is known when a kernel is launched, not when it is compiled; promise divides it
+---and every value it will have.
 ---@param value integer
 ---@param promise? integer 1
 ---@return lutile.Value
@@ -74,7 +75,8 @@ function functions.make_tile(...) end
 
 -- Layouts
 
----The layout of a shape and a congruent stride; without a stride, or with LayoutLeft or LayoutRight, the compact one; of several layouts, the layout that has them as modes.
+---The layout of a shape and a congruent stride; without a stride, or with LayoutLeft or
+---LayoutRight, the compact one; of several layouts, the layout that has them as modes.
 ---@param shape lutile.Operand
 ---@param stride? lutile.Operand
 ---@param ... lutile.Value
@@ -99,7 +101,8 @@ function functions.compact_row_major(shape, current) end
 ---@return lutile.Value
 function functions.make_ordered_layout(shape, order) end
 
----The compact layout with the shape of a layout and its modes in the order of its strides; static 0 strides stay.
+---The compact layout with the shape of a layout and its modes in the order of its strides; static 0
+---strides stay.
 ---@param layout lutile.Operand
 ---@return lutile.Value
 function functions.make_layout_like(layout) end
@@ -123,14 +126,16 @@ function functions.make_composed_layout(a, offset, b) end
 
 -- Evaluation
 
----The offset that a layout has at a coordinate, natural, partial or linear; of a shape, the colexicographic index.
+---The offset that a layout has at a coordinate, natural, partial or linear; of a shape, the
+---colexicographic index.
 ---@param coord lutile.Operand
 ---@param x lutile.Operand
 ---@param stride? lutile.Operand
 ---@return integer|lutile.Value
 function functions.crd2idx(coord, x, stride) end
 
----The coordinate in a shape of a colexicographic index; with strides, (index / stride) % shape at each leaf.
+---The coordinate in a shape of a colexicographic index; with strides, (index / stride) % shape at
+---each leaf.
 ---@param index lutile.Operand
 ---@param shape lutile.Operand
 ---@param stride? lutile.Operand
@@ -248,7 +253,8 @@ function functions.congruent(x, y) end
 ---@return boolean
 function functions.weakly_congruent(x, y) end
 
----Whether coordinates of the shape x are coordinates of the shape y: equal sizes at every leaf of x.
+---Whether coordinates of the shape x are coordinates of the shape y: equal sizes at every leaf of
+---x.
 ---@param x lutile.Operand
 ---@param y lutile.Operand
 ---@return boolean
@@ -453,7 +459,8 @@ function functions.min(...) end
 
 -- The algebra
 
----The same function on indices with as few modes as possible; with a profile, at the leaves of the profile.
+---The same function on indices with as few modes as possible; with a profile, at the leaves of the
+---profile.
 ---@param x lutile.Operand
 ---@param profile? lutile.Operand
 ---@return lutile.Value
@@ -516,7 +523,8 @@ function functions.left_inverse(layout) end
 ---@return lutile.Value
 function functions.logical_divide(layout, tiler) end
 
----As logical_divide, with all tile modes in mode 0 and all rest modes in mode 1, as layout // tiler.
+---As logical_divide, with all tile modes in mode 0 and all rest modes in mode 1, as layout //
+---tiler.
 ---@param layout lutile.Operand
 ---@param tiler lutile.Operand
 ---@return lutile.Value
@@ -611,7 +619,8 @@ function functions.slice_and_offset(coord, layout) end
 ---@return lutile.Value|integer offset
 function functions.domain_offset(coord, layout) end
 
----The tile at a coordinate among the tiles of a layout, and its offset; a projection has _ at the elements of tiler and coordinate to leave out.
+---The tile at a coordinate among the tiles of a layout, and its offset; a projection has _ at the
+---elements of tiler and coordinate to leave out.
 ---@param layout lutile.Operand
 ---@param tiler lutile.Operand
 ---@param coord lutile.Operand
@@ -701,7 +710,8 @@ function functions.parse(text) end
 ---@return lutile.Value|integer
 function functions.from_cute(text) end
 
----The text that CuTe C++ prints: _4 for static, 4 for dynamic; of a layout and an offset, "offset o layout".
+---The text that CuTe C++ prints: _4 for static, 4 for dynamic; of a layout and an offset, "offset o
+---layout".
 ---@param x lutile.Operand
 ---@param offset? lutile.Operand
 ---@return string
@@ -727,7 +737,8 @@ function functions.is_tuple(x) end
 ---@return boolean
 function functions.is_static(x) end
 
----Puts the module's names into a table (the globals where none is given), never over names that are there.
+---Puts the module's names into a table (the globals where none is given), never over names that are
+---there.
 ---@param environment? table
 function lutile.using(environment) end
 
