@@ -126,7 +126,7 @@ static const lt_value *move_swizzle(lt_arena *arena, const lt_value *a, const lt
 
 static const lt_value *identity_layout(lt_arena *arena, const lt_value *size) {
   static const lt_value one = {1, 0, 1, LT_INTEGER};
-  return size == NULL ? NULL : ltA_pair(arena, size, &one);
+  return size == NULL ? NULL : lt_make_layout(arena, size, &one);
 }
 
 /* r(i) == a(swizzle(i)) for all i < size(a). */

@@ -36,7 +36,7 @@ static const lt_value *invert_low_bits(lt_arena *arena, const ltA_map *layout,
   ltA_open(&stride, LT_TUPLE);
   uint64_t taken = 0;
   size_t bits = 0;
-  for (; (int64_t)2 << bits <= size; bits++) {
+  for (; bits < 62 && (int64_t)1 << (bits + 1) <= size; bits++) {
     int64_t index = (int64_t)1 << bits;
     int64_t image;
     int64_t back;

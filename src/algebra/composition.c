@@ -264,12 +264,19 @@ static const lt_value *compose_by_mode(lt_arena *arena, const lt_value *a, const
   return ltA_join_finish(&join);
 }
 
+/* The integer n stands for n:1. */
+static const lt_value *compose_integer(lt_arena *arena, const lt_value *a, const lt_value *n) {
+  if (!ltA_check_shape(arena, "composition", n)) return NULL;
+  const lt_value *b = ltA_pair(arena, n, lt_integer(arena, 1));
+  return b == NULL ? NULL : compose_layouts(arena, a, b);
+}
+
 static const lt_value *compose_layout(lt_arena *arena, const lt_value *a, const lt_value *b) {
   switch (b->kind) {
     case LT_LAYOUT: return compose_layouts(arena, a, b);
     case LT_TUPLE: return compose_by_mode(arena, a, b);
     case LT_WILDCARD: return a;
-    case LT_INTEGER: return compose_layouts(arena, a, ltA_pair(arena, b, lt_integer(arena, 1)));
+    case LT_INTEGER: return compose_integer(arena, a, b);
     default: return ltA_fail(arena, LT_INVALID, "composition: %v is no layout and no tiler", b);
   }
 }

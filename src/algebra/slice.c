@@ -14,10 +14,10 @@ static const char *name_of(selection what) { return what == UNDER_WILDCARDS ? "s
 
 static bool is_selected(lt_arena *arena, selection what, const lt_value *coord) {
   bool is_wildcard = coord->kind == LT_WILDCARD;
-  if (!is_wildcard && !ltA_is_integer(coord))
-    ltA_fail(arena, LT_INVALID, "%s: %v is no coordinate (integers, '_' and tuples of them)",
-             name_of(what), coord);
-  return is_wildcard == (what == UNDER_WILDCARDS);
+  if (is_wildcard || ltA_is_integer(coord)) return is_wildcard == (what == UNDER_WILDCARDS);
+  ltA_fail(arena, LT_INVALID, "%s: %v is no coordinate (integers, '_' and tuples of them)",
+           name_of(what), coord);
+  return false;
 }
 
 /* Appends what stays of 'x' side by side, however deep it lay; returns how many values. */
