@@ -5,6 +5,7 @@
 
 #include "binding.h"
 #include "embedded.h"
+#include "tiles.h"
 
 /* ---- Names into an environment -------------------------------------------------------------- */
 
@@ -102,7 +103,7 @@ static void set_parts(lua_State *L) {
 static const struct {
   const char *name;
   const char *module;
-} lua_functions[] = {{"print_latex", "lutile.print"}, {"print_layout", "lutile.print"}};
+} lua_functions[] = {{"print_latex", "lutile.print"}, {"print_layout", "lutile.print"}, {"print_tensor", "lutile.print_tensor"}};
 
 /* Calls the function whose module and name are the upvalues. */
 static int call_lua_function(lua_State *L) {
@@ -138,6 +139,7 @@ int luaopen_lutile(lua_State *L) {
   ltL_open_operations(L);
   ltL_open_makers(L);
   ltL_open_text(L);
+  ltL_open_tiles(L);
   set_lua_functions(L);
   set_parts(L);
   lua_pushliteral(L, LUTILE_VERSION);

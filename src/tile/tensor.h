@@ -83,6 +83,10 @@ bool ltT_next_checked(ltT_walk *w, const char *operation, lt_tensor *t, int64_t 
 */
 const int64_t *ltT_offsets(lt_arena *arena, const char *operation, lt_tensor *t, int64_t *n);
 
+/* Offset of the element at a coordinate, which must lie in the shape and the buffer. */
+bool ltT_locate(lt_arena *arena, const char *operation, lt_tensor *t, const lt_value *coordinate,
+                int64_t *offset);
+
 /* ---- Whole tensors -------------------------------------------------------------------------- */
 
 /*

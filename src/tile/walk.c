@@ -260,3 +260,50 @@ int64_t ltT_extent(lt_arena *arena, const char *operation, const lt_value *layou
              operation, layout, least);
   return largest + 1;
 }
+
+/* ---- One element ---------------------------------------------------------------------------- */
+
+/* Whether each part of the coordinate lies within the part of the shape that it indexes. */
+static bool is_inside(lt_arena *arena, const lt_value *coordinate, const lt_value *shape) {
+  if (ltA_is_integer(coordinate))
+    return coordinate->value >= 0 && coordinate->value < ltA_product(arena, shape).value;
+  if (!ltA_is_tuple(coordinate) || ltA_rank(coordinate) != ltA_rank(shape)) return false;
+  if (!ltA_is_tuple(shape)) return is_inside(arena, ltA_first(coordinate), shape);
+  for (size_t i = 0; i < ltA_rank(shape); i++)
+    if (!is_inside(arena, ltA_element(coordinate, i), ltA_element(shape, i))) return false;
+  return true;
+}
+
+/* The offset within a composed layout of the shared memory form. */
+static int64_t locate_in_shared(lt_arena *arena, const lt_tensor *t, const lt_value *coordinate) {
+  const lt_value *plain = lt_apply(arena, ltA_layout_b(t->layout), coordinate);
+  ltT_walk w = {.arena = arena, .tensor = t};
+  if (plain == NULL || !begin_composed(&w, t->layout)) return 0;
+  return swizzle_address(&w, t->offset + plain->value);
+}
+
+bool ltT_locate(lt_arena *arena, const char *operation, lt_tensor *t, const lt_value *coordinate,
+                int64_t *offset) {
+  const lt_value *shape = ltA_shape_of(t->layout);
+  const char *open = ltA_is_tuple(coordinate) ? "" : "(", *close = *open == '\0' ? "" : ")";
+  if (ltA_failed(arena)) return false;
+  if (!is_inside(arena, coordinate, shape)) {
+    ltA_fail(arena, LT_INVALID, "%s: %s%s%v%s is outside its shape %v", operation, t->name, open,
+             coordinate, close, shape);
+    return false;
+  }
+  if (ltA_is_composed(t->layout) && ltA_offset(t->layout)->kind == LT_SMEM) {
+    *offset = locate_in_shared(arena, t, coordinate);
+  } else {
+    const lt_value *index = lt_apply(arena, t->layout, coordinate);
+    if (index == NULL) return false;
+    if (!ltA_is_integer(index) || __builtin_add_overflow(t->offset, index->value, offset))
+      *offset = -1;
+  }
+  if (ltA_failed(arena)) return false;
+  if (*offset >= 0 && *offset < ltT_capacity(t)) return true;
+  const lt_value *linear = lt_crd2idx(arena, coordinate, shape, NULL);
+  t->fault = (ltT_fault){true, linear == NULL ? 0 : linear->value, *offset};
+  ltT_fail_fault(arena, operation, t);
+  return false;
+}

@@ -1,0 +1,511 @@
+/*
+** The host executor: kernels as Lua functions, launched over a grid of blocks. Each thread of a
+** block is a coroutine, which runs until it waits: at the block's barrier, or in gemm for the other
+** threads of its atom. Blocks run one after the other.
+*/
+#include "tiles.h"
+
+/* Its address is the key of the launch that runs, in the registry. */
+static const char launch_key = 0;
+
+#define MAX_BLOCK 1024 /* threads of a block, as CUDA has it */
+#define MAX_GRID ((lua_Integer)1 << 31)
+
+typedef enum wait { READY, AT_BARRIER, AT_ATOM, ENDED } wait;
+
+/* A simulated thread. */
+typedef struct thread {
+  lua_State *L; /* its coroutine */
+  wait wait;
+  char file[LUA_IDSIZE]; /* where it waits in the script */
+  int line;
+  const ltL_mma *tiled;     /* the atom it waits in, */
+  ltT_fragments fragments;  /* and what it brought */
+  lua_Integer shared_count; /* buffers of shared memory it has asked for */
+} thread;
+
+/* A launch, in a userdata. User values: 1 the coroutines, 2 the block's shared buffers. */
+typedef struct launch {
+  lua_Integer grid[3], block[3], block_index[3];
+  int thread_count;
+  int current; /* the thread that runs */
+  int blamed;  /* the thread at fault, where that is another one; else -1 */
+  int at_barrier;
+  thread threads[];
+} launch;
+
+enum { COROUTINES = 1, SHARED_BUFFERS = 2 };
+
+/* ---- The launch that runs ------------------------------------------------------------------- */
+
+static launch *find_launch(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &launch_key);
+  launch *H = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return H;
+}
+
+bool ltL_in_kernel(lua_State *L) { return find_launch(L) != NULL; }
+
+static launch *check_launch(lua_State *L, const char *function) {
+  launch *H = find_launch(L);
+  if (H == NULL) luaL_error(L, "%s: there is no kernel: launch starts one", function);
+  return H;
+}
+
+/* The running thread, which must be the coroutine that calls: a barrier holds whole threads. */
+static thread *check_thread(lua_State *L, launch *H, const char *function) {
+  thread *t = &H->threads[H->current];
+  if (t->L != L)
+    luaL_error(L, "%s: called in a coroutine of the kernel's own, which cannot stop the thread",
+               function);
+  return t;
+}
+
+/* x, y, z of a number that counts x fastest. */
+static void push_coordinate(lua_State *L, const lua_Integer extent[3], lua_Integer i) {
+  lua_pushfstring(L, "(%I,%I,%I)", (LUAI_UACINT)(i % extent[0]),
+                  (LUAI_UACINT)(i / extent[0] % extent[1]),
+                  (LUAI_UACINT)(i / extent[0] / extent[1]));
+}
+
+static void push_block_coordinate(lua_State *L, const launch *H) {
+  lua_pushfstring(L, "(%I,%I,%I)", (LUAI_UACINT)H->block_index[0], (LUAI_UACINT)H->block_index[1],
+                  (LUAI_UACINT)H->block_index[2]);
+}
+
+static void note_place(lua_State *L, thread *t) {
+  lua_Debug at;
+  t->file[0] = '?';
+  t->file[1] = '\0';
+  t->line = 0;
+  if (!lua_getstack(L, 1, &at) || !lua_getinfo(L, "Sl", &at)) return;
+  memcpy(t->file, at.short_src, sizeof t->file);
+  t->line = at.currentline;
+}
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+static int after_wait(lua_State *L, int status, lua_KContext context) {
+  (void)L;
+  (void)status;
+  (void)context;
+  return 0;
+}
+
+static void release_barrier(launch *H) {
+  for (int i = 0; i < H->thread_count; i++)
+    if (H->threads[i].wait == AT_BARRIER) H->threads[i].wait = READY;
+  H->at_barrier = 0;
+}
+
+/* sync(): the barrier of the block. The last thread to come releases the others and goes on. */
+static int sync(lua_State *L) {
+  launch *H = check_launch(L, "sync");
+  thread *t = check_thread(L, H, "sync");
+  t->wait = AT_BARRIER;
+  if (++H->at_barrier == H->thread_count) {
+    release_barrier(H);
+    return 0;
+  }
+  note_place(L, t);
+  return lua_yieldk(L, 0, 0, after_wait);
+}
+
+/* ---- Meeting in an atom --------------------------------------------------------------------- */
+
+/* The threads of the atom that a thread takes part in. */
+typedef struct group {
+  const int32_t *threads; /* relative to 'base' */
+  int base;
+  int size;
+} group;
+
+static group find_group(lua_State *L, const launch *H, const ltL_mma *tiled) {
+  int span = (int)tiled->thread_span, base = H->current - H->current % span;
+  int size = (int)ltT_mma_size(ltL_mma_atom_value(tiled));
+  if (base + span > H->thread_count)
+    luaL_error(L, "gemm: the tiled MMA takes %d threads, where the block has %d from thread %d on",
+               span, H->thread_count - base, base);
+  const int32_t *threads = ltL_mma_threads(tiled);
+  int32_t place = threads[tiled->thread_count + (H->current - base)];
+  if (place < 0)
+    luaL_error(L, "gemm: thread %d is none of the tiled MMA's: it must not take part", H->current);
+  return (group){threads + place - place % size, base, size};
+}
+
+static bool same_mma(const ltL_mma *a, const ltL_mma *b) {
+  return a == b ||
+         (strcmp(a->atom.name, b->atom.name) == 0 && lt_equal(ltL_mma_value(a), ltL_mma_value(b)));
+}
+
+static bool all_there(const launch *H, const group *g, const ltL_mma *tiled) {
+  for (int i = 0; i < g->size; i++) {
+    const thread *t = &H->threads[g->base + g->threads[i]];
+    if (t->wait != AT_ATOM || !same_mma(t->tiled, tiled)) return false;
+  }
+  return true;
+}
+
+/* Runs the atom for the group; the thread that does is the last to have come. */
+static int run_atom(lua_State *L, ltL_state *S, launch *H, const group *g, const ltL_mma *tiled,
+                    const int slots[4]) {
+  size_t culprit;
+  ltT_fragments *all = ltA_new_bytes(S->arena, (size_t)g->size * sizeof *all);
+  if (all == NULL) return ltL_raise(L, S);
+  for (int i = 0; i < g->size; i++) all[i] = H->threads[g->base + g->threads[i]].fragments;
+  bool done = ltT_mma(S->arena, &tiled->atom, ltL_mma_atom_value(tiled), all, &culprit);
+  for (int i = 0; i < g->size; i++) H->threads[g->base + g->threads[i]].wait = READY;
+  if (done) return 0;
+  H->blamed = g->base + g->threads[culprit];
+  return ltL_raise_mma(L, S, &all[culprit], slots);
+}
+
+int ltL_meet(lua_State *L, ltL_state *S, const ltL_mma *tiled, ltT_fragments *fragments,
+             const int slots[4]) {
+  if (tiled->kind != LT_MMA_IS_TILED)
+    return luaL_error(L, "gemm: %s has %d threads: make_tiled_mma says which ones",
+                      tiled->atom.name, (int)ltT_mma_size(ltL_mma_atom_value(tiled)));
+  launch *H = find_launch(L);
+  if (H == NULL)
+    return luaL_error(L,
+                      "gemm: %s works only within a kernel, where its threads meet: launch "
+                      "starts one",
+                      tiled->atom.name);
+  thread *t = check_thread(L, H, "gemm");
+  group g = find_group(L, H, tiled);
+  t->wait = AT_ATOM;
+  t->tiled = tiled;
+  t->fragments = *fragments;
+  note_place(L, t);
+  if (all_there(H, &g, tiled)) return run_atom(L, S, H, &g, tiled, slots);
+  return lua_yieldk(L, 0, 0, after_wait); /* the fragments stay on the stack of this call */
+}
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+/* Appends the thread to the message at the top. */
+static void name_thread(lua_State *L, const launch *H, int i) {
+  if (lua_type(L, -1) != LUA_TSTRING) return;
+  lua_pushliteral(L, " [thread ");
+  push_coordinate(L, H->block, i);
+  lua_pushliteral(L, " of block ");
+  push_block_coordinate(L, H);
+  lua_pushliteral(L, "]");
+  lua_concat(L, 6);
+}
+
+/* Why the waiting thread does not go on: the first thread that does not come to it. */
+static int find_missing(const launch *H, int waiting) {
+  const thread *t = &H->threads[waiting];
+  if (t->wait == AT_BARRIER) {
+    for (int i = 0; i < H->thread_count; i++)
+      if (H->threads[i].wait != AT_BARRIER) return i;
+    return -1;
+  }
+  int span = (int)t->tiled->thread_span, base = waiting - waiting % span;
+  int size = (int)ltT_mma_size(ltL_mma_atom_value(t->tiled));
+  const int32_t *threads = ltL_mma_threads(t->tiled);
+  int32_t place = threads[t->tiled->thread_count + (waiting - base)];
+  for (int i = 0; i < size; i++) {
+    int other = base + threads[place - place % size + i];
+    const thread *o = &H->threads[other];
+    if (o->wait != AT_ATOM || !same_mma(o->tiled, t->tiled)) return other;
+  }
+  return -1;
+}
+
+/* A thread that waits for one that has ended, if there is one: it tells most. */
+static int find_waiting(const launch *H) {
+  int first = -1;
+  for (int i = 0; i < H->thread_count; i++) {
+    if (H->threads[i].wait == ENDED) continue;
+    int missing = find_missing(H, i);
+    if (missing >= 0 && H->threads[missing].wait == ENDED) return i;
+    if (first < 0) first = i;
+  }
+  return first;
+}
+
+/* No thread can go on: says who waits, where, and for whom. */
+static int fail_stuck(lua_State *L, const launch *H) {
+  int waiting = find_waiting(H), missing = find_missing(H, waiting);
+  const thread *t = &H->threads[waiting], *o = &H->threads[missing];
+  if (t->wait == AT_BARRIER)
+    lua_pushfstring(L, "%s:%d: sync: ", t->file, t->line);
+  else
+    lua_pushfstring(L, "%s:%d: gemm: %s: ", t->file, t->line, t->tiled->atom.name);
+  lua_pushliteral(L, "waits for thread ");
+  push_coordinate(L, H->block, missing);
+  if (o->wait == ENDED)
+    lua_pushliteral(L, ", which has ended");
+  else
+    lua_pushfstring(L, ", which waits at %s:%d in %s", o->file, o->line,
+                    o->wait == AT_BARRIER ? "sync" : "gemm");
+  lua_concat(L, 4);
+  name_thread(L, H, waiting);
+  return lua_error(L);
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Resumes thread 'i' with 'arguments' values on its stack. */
+static void resume(lua_State *L, launch *H, int i, int arguments) {
+  thread *t = &H->threads[i];
+  int results;
+  H->current = i;
+  H->blamed = -1;
+  int status = lua_resume(t->L, L, arguments, &results);
+  if (status == LUA_OK)
+    t->wait = ENDED;
+  else if (status != LUA_YIELD) {
+    lua_xmove(t->L, L, 1);
+    name_thread(L, H, H->blamed >= 0 ? H->blamed : i);
+    lua_error(L);
+  } else if (t->wait == READY) {
+    lua_pushliteral(L, "launch: the kernel yields outside of a coroutine of its own");
+    name_thread(L, H, i);
+    lua_error(L);
+  }
+  lua_pop(t->L, results);
+}
+
+/* Starts the threads of a block; the kernel is at slot 2, its arguments behind it. */
+static void start_block(lua_State *L, launch *H) {
+  int arguments = lua_gettop(L) - 2;
+  lua_newtable(L);
+  lua_setiuservalue(L, 1, SHARED_BUFFERS);
+  H->at_barrier = 0;
+  for (int i = 0; i < H->thread_count; i++) {
+    H->threads[i].wait = READY;
+    H->threads[i].shared_count = 0;
+  }
+  for (int i = 0; i < H->thread_count; i++) {
+    lua_State *co = H->threads[i].L;
+    if (!lua_checkstack(co, arguments + 2)) luaL_error(L, "launch: too many arguments");
+    for (int k = 2; k <= arguments + 2; k++) lua_pushvalue(L, k);
+    lua_xmove(L, co, arguments + 1);
+    resume(L, H, i, arguments);
+  }
+}
+
+static void run_block(lua_State *L, launch *H) {
+  start_block(L, H);
+  for (;;) {
+    bool progress = false, ended = true;
+    for (int i = 0; i < H->thread_count; i++) {
+      if (H->threads[i].wait == READY) {
+        resume(L, H, i, 0);
+        progress = true;
+      }
+      ended = ended && H->threads[i].wait == ENDED;
+    }
+    if (ended) return;
+    if (!progress) fail_stuck(L, H);
+  }
+}
+
+static void make_coroutines(lua_State *L, launch *H) {
+  lua_createtable(L, H->thread_count, 0);
+  for (int i = 0; i < H->thread_count; i++) {
+    H->threads[i].L = lua_newthread(L);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setiuservalue(L, 1, COROUTINES);
+}
+
+/* Protected: slot 1 is the launch, 2 the kernel, then its arguments. */
+static int run_grid(lua_State *L) {
+  launch *H = lua_touserdata(L, 1);
+  luaL_checkstack(L, lua_gettop(L) + 8, "too many arguments");
+  make_coroutines(L, H);
+  for (lua_Integer z = 0; z < H->grid[2]; z++)
+    for (lua_Integer y = 0; y < H->grid[1]; y++)
+      for (lua_Integer x = 0; x < H->grid[0]; x++) {
+        H->block_index[0] = x;
+        H->block_index[1] = y;
+        H->block_index[2] = z;
+        run_block(L, H);
+      }
+  return 0;
+}
+
+/* ---- launch --------------------------------------------------------------------------------- */
+
+static lua_Integer check_extent(lua_State *L, const char *option, lua_Integer limit) {
+  int is_integer;
+  lua_Integer n = lua_tointegerx(L, -1, &is_integer);
+  if (!is_integer || n < 1 || n > limit)
+    luaL_error(L, "launch: %s has extents from 1 to %I, not %s", option, (LUAI_UACINT)limit,
+               luaL_tolstring(L, -1, NULL));
+  return n;
+}
+
+/* Option 'name' of the table at slot 2: a number, or up to three. */
+static void read_extents(lua_State *L, const char *name, lua_Integer limit, lua_Integer extent[3]) {
+  extent[0] = extent[1] = extent[2] = 1;
+  if (lua_getfield(L, 2, name) != LUA_TTABLE) {
+    if (!lua_isnil(L, -1)) extent[0] = check_extent(L, name, limit);
+    lua_pop(L, 1);
+    return;
+  }
+  if (lua_rawlen(L, -1) > 3) luaL_error(L, "launch: %s has more than three extents", name);
+  for (int i = 0; i < 3; i++) {
+    if (lua_rawgeti(L, -1, i + 1) != LUA_TNIL) extent[i] = check_extent(L, name, limit);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+static launch *push_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3]) {
+  lua_Integer count = block[0] * block[1] * block[2];
+  if (count > MAX_BLOCK)
+    luaL_error(L, "launch: a block has at most %d threads, not %I", MAX_BLOCK, (LUAI_UACINT)count);
+  size_t size = sizeof(launch) + (size_t)count * sizeof(thread);
+  launch *H = lua_newuserdatauv(L, size, 2);
+  memset(H, 0, size);
+  memcpy(H->grid, grid, sizeof H->grid);
+  memcpy(H->block, block, sizeof H->block);
+  H->thread_count = (int)count;
+  return H;
+}
+
+static void set_current(lua_State *L) { /* pops the launch, or nil */
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &launch_key);
+}
+
+/* launch(kernel, {grid = n | {x, y, z}, block = n | {x, y, z}}, ...) */
+static int launch_kernel(lua_State *L) {
+  lua_Integer grid[3], block[3];
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  if (find_launch(L) != NULL) return luaL_error(L, "launch: a kernel cannot launch another");
+  read_extents(L, "grid", MAX_GRID, grid);
+  read_extents(L, "block", MAX_BLOCK, block);
+  push_launch(L, grid, block);
+  lua_pushvalue(L, -1);
+  lua_replace(L, 2); /* kernel, launch, arguments, launch */
+  lua_pushvalue(L, -1);
+  set_current(L);
+  lua_pop(L, 1);
+  lua_pushcfunction(L, run_grid);
+  lua_insert(L, 1); /* run_grid, kernel, launch, arguments */
+  lua_pushvalue(L, 3);
+  lua_insert(L, 2);
+  lua_remove(L, 4); /* run_grid, launch, kernel, arguments */
+  int status = lua_pcall(L, lua_gettop(L) - 1, 0, 0);
+  lua_pushnil(L);
+  set_current(L);
+  return status == LUA_OK ? 0 : lua_error(L);
+}
+
+/* ---- Shared memory -------------------------------------------------------------------------- */
+
+/* The block's buffer number 'i', made by the first thread that asks for it. */
+static ltL_buffer *push_shared(lua_State *L, ltL_state *S, lua_Integer i, lt_element element,
+                               lua_Integer count) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &launch_key);
+  lua_getiuservalue(L, -1, SHARED_BUFFERS);
+  lua_remove(L, -2);
+  if (lua_rawgeti(L, -1, i) == LUA_TNIL) {
+    lua_pop(L, 1);
+    ltL_new_buffer(L, S, element, count, LT_SHARED);
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, -3, i);
+  }
+  lua_remove(L, -2);
+  return ltL_test_buffer(L, -1);
+}
+
+/*
+** make_smem_ptr(dtype, count): memory that the threads of a block share. All threads of a block
+** ask for the same buffers in the same order. Outside of a kernel, a buffer like any other.
+*/
+static int make_smem(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  lt_element element = ltL_check_element(L, "make_smem_ptr", 1);
+  lua_Integer count = luaL_checkinteger(L, 2);
+  launch *H = find_launch(L);
+  if (H == NULL) {
+    ltL_new_buffer(L, S, element, count, LT_SHARED);
+    return 1;
+  }
+  lua_Integer i = ++check_thread(L, H, "make_smem_ptr")->shared_count;
+  ltL_buffer *b = push_shared(L, S, i, element, count);
+  if (b->element != element || b->count != count)
+    return luaL_error(L,
+                      "make_smem_ptr: buffer %I of the block is %I of %s for this thread, %I of %s "
+                      "for an earlier one",
+                      (LUAI_UACINT)i, (LUAI_UACINT)count, ltT_type_of(element)->name,
+                      (LUAI_UACINT)b->count, ltT_type_of(b->element)->name);
+  return 1;
+}
+
+/* ---- threadIdx and its kin ------------------------------------------------------------------ */
+
+typedef enum index_kind { THREAD_INDEX, BLOCK_INDEX, BLOCK_EXTENT, GRID_EXTENT } index_kind;
+
+static const char *const index_names[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+
+static lua_Integer index_part(const launch *H, index_kind kind, int part) {
+  const lua_Integer *block = H->block;
+  lua_Integer thread_index[3] = {H->current % block[0], H->current / block[0] % block[1],
+                                 H->current / block[0] / block[1]};
+  switch (kind) {
+    case THREAD_INDEX: return thread_index[part];
+    case BLOCK_INDEX: return H->block_index[part];
+    case BLOCK_EXTENT: return block[part];
+    default: return H->grid[part];
+  }
+}
+
+/* threadIdx.x: the thread that runs now. */
+static int index_index(lua_State *L) {
+  index_kind kind = (index_kind)lua_tointeger(L, lua_upvalueindex(1));
+  const char *name = lua_tostring(L, 2);
+  bool is_part = name != NULL && name[0] >= 'x' && name[0] <= 'z' && name[1] == '\0';
+  if (!is_part) return luaL_error(L, "%s has the fields x, y and z", index_names[kind]);
+  const launch *H = check_launch(L, index_names[kind]);
+  lua_pushinteger(L, index_part(H, kind, name[0] - 'x'));
+  return 1;
+}
+
+static int index_newindex(lua_State *L) {
+  return luaL_error(L, "%s cannot be set", index_names[lua_tointeger(L, lua_upvalueindex(1))]);
+}
+
+static void set_index_values(lua_State *L) {
+  for (int kind = THREAD_INDEX; kind <= GRID_EXTENT; kind++) {
+    lua_newuserdatauv(L, 1, 0);
+    lua_createtable(L, 0, 3);
+    lua_pushinteger(L, kind);
+    lua_pushcclosure(L, index_index, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pushinteger(L, kind);
+    lua_pushcclosure(L, index_newindex, 1);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushstring(L, index_names[kind]);
+    lua_setfield(L, -2, "__name");
+    lua_setmetatable(L, -2);
+    lua_setfield(L, -2, index_names[kind]);
+  }
+}
+
+static const luaL_Reg functions[] = {{"__syncthreads", sync},
+                                     {"launch", launch_kernel},
+                                     {"make_smem_ptr", make_smem},
+                                     {"sync", sync},
+                                     {NULL, NULL}};
+
+void ltL_open_host(lua_State *L) {
+  set_index_values(L);
+  ltL_set_tile_functions(L, functions);
+}
+
+void ltL_open_tiles(lua_State *L) {
+  ltL_open_buffers(L);
+  ltL_open_tensors(L);
+  ltL_open_algorithms(L);
+  ltL_open_mma(L);
+  ltL_open_host(L);
+}
