@@ -97,6 +97,16 @@ const lt_value *lt_unwrap(lt_arena *arena, const lt_value *x) {
 
 /* ---- zip ------------------------------------------------------------------------------------ */
 
+/* The first element of each mode, to step from. */
+static const lt_value **start_cursors(lt_arena *arena, const lt_value *tree) {
+  const lt_value **cursors = ltA_new_bytes(arena, ltA_rank(tree) * sizeof *cursors);
+  if (cursors == NULL) return NULL;
+  size_t i = 0;
+  for (const lt_value *mode = ltA_first(tree); mode < ltA_next(tree); mode = ltA_next(mode))
+    cursors[i++] = ltA_first(mode);
+  return cursors;
+}
+
 /* ((a,b,..),(x,y,..),..) becomes ((a,x,..),(b,y,..),..); a tuple of leaves is wrapped. */
 static void zip_modes(ltA_builder *out, const lt_value *tree, const ltA_edit *e) {
   if (!ltA_is_tuple(tree) || !ltA_is_tuple(ltA_first(tree))) {
@@ -107,14 +117,19 @@ static void zip_modes(ltA_builder *out, const lt_value *tree, const ltA_edit *e)
     return;
   }
   (void)e;
-  size_t rank = ltA_rank(ltA_first(tree)), open = ltA_open(out, LT_TUPLE);
-  for (size_t i = 0; i < rank; i++) {
+  size_t inner = ltA_rank(ltA_first(tree)), outer = ltA_rank(tree);
+  const lt_value **cursors = start_cursors(out->arena, tree);
+  if (cursors == NULL) return;
+  size_t open = ltA_open(out, LT_TUPLE);
+  for (size_t i = 0; i < inner; i++) {
     size_t row = ltA_open(out, LT_TUPLE);
-    for (const lt_value *mode = ltA_first(tree); mode < ltA_next(tree); mode = ltA_next(mode))
-      ltA_append(out, ltA_element(mode, i));
-    ltA_close(out, row, ltA_rank(tree));
+    for (size_t j = 0; j < outer; j++) {
+      ltA_append(out, cursors[j]);
+      cursors[j] = ltA_next(cursors[j]);
+    }
+    ltA_close(out, row, outer);
   }
-  ltA_close(out, open, rank);
+  ltA_close(out, open, inner);
 }
 
 static bool can_zip(const lt_value *tree) {

@@ -80,28 +80,27 @@ const lt_value *lt_compact_row_major(lt_arena *arena, const lt_value *shape,
 /* A leaf of the order and what it stands for. */
 typedef struct ranked_mode {
   int64_t rank; /* modes of lesser rank are faster */
-  lt_int size;
+  lt_int size;  /* later the stride that it starts from: the size of all faster ones */
 } ranked_mode;
 
 typedef struct ranking {
   lt_arena *arena;
-  ranked_mode *modes;
+  int64_t *ranks;     /* of the leaves, left to right */
+  ranked_mode *modes; /* sorted once they are collected */
   size_t count;
 } ranking;
 
-static bool fail_order(lt_arena *arena, const lt_value *shape, const lt_value *order) {
-  ltA_fail(arena, LT_INVALID, "make_ordered_layout: order %v does not fit shape %v", order, shape);
-  return false;
-}
-
-/* Dynamic numbers get a rank of their place here, and one above all static ones later. */
 static bool collect_modes(ranking *r, const lt_value *shape, const lt_value *order) {
   if (ltA_is_integer(order)) {
-    r->modes[r->count++] = (ranked_mode){order->value, ltA_product(r->arena, shape)};
+    r->ranks[r->count] = order->value;
+    r->modes[r->count++].size = ltA_product(r->arena, shape);
     return !ltA_failed(r->arena);
   }
-  if (!ltA_is_tuple(order) || !ltA_is_tuple(shape) || order->value != shape->value)
-    return fail_order(r->arena, shape, order);
+  if (!ltA_is_tuple(order) || !ltA_is_tuple(shape) || order->value != shape->value) {
+    ltA_fail(r->arena, LT_INVALID, "make_ordered_layout: order %v does not fit shape %v", order,
+             shape);
+    return false;
+  }
   const lt_value *s = ltA_first(shape);
   for (const lt_value *o = ltA_first(order); o < ltA_next(order); o = ltA_next(o)) {
     if (!collect_modes(r, s, o)) return false;
@@ -111,31 +110,75 @@ static bool collect_modes(ranking *r, const lt_value *shape, const lt_value *ord
 }
 
 /* Structure does not depend on dynamic numbers: they rank after all static ones, left to right. */
-static void rank_dynamic_modes(ranking *r, const lt_value *order) {
+static bool rank_modes(ranking *r, const lt_value *order) {
   int64_t largest = 0;
   for (const lt_value *node = order; node < ltA_next(order); node++)
     if (ltA_is_integer(node) && node->promise == 0 && node->value > largest) largest = node->value;
   size_t i = 0;
   for (const lt_value *node = order; node < ltA_next(order); node++) {
     if (!ltA_is_integer(node)) continue;
-    if (node->promise == 0 || __builtin_add_overflow(largest, (int64_t)i + 1, &r->modes[i].rank))
-      r->modes[i].rank = node->promise == 0 ? node->value : INT64_MAX;
+    if (node->promise != 0 && __builtin_add_overflow(largest, (int64_t)i + 1, &r->ranks[i])) {
+      ltA_fail(r->arena, LT_OVERFLOW,
+               "make_ordered_layout: order %v has a number too large for "
+               "dynamic ones to rank after it",
+               order);
+      return false;
+    }
+    r->modes[i].rank = r->ranks[i];
     i++;
+  }
+  return true;
+}
+
+/* Moves the mode at 'i' down in a heap of 'count' whose largest rank is on top. */
+static void sift_down(ranked_mode *heap, size_t count, size_t i) {
+  ranked_mode mode = heap[i];
+  for (size_t child = 2 * i + 1; child < count; child = 2 * i + 1) {
+    if (child + 1 < count && heap[child + 1].rank > heap[child].rank) child++;
+    if (heap[child].rank <= mode.rank) break;
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = mode;
+}
+
+static void sort_by_rank(ranked_mode *modes, size_t count) {
+  for (size_t i = count / 2; i-- > 0;) sift_down(modes, count, i);
+  for (size_t end = count; end-- > 1;) {
+    ranked_mode largest = modes[0];
+    modes[0] = modes[end];
+    modes[end] = largest;
+    sift_down(modes, end, 0);
   }
 }
 
-/* The stride from which modes of this rank start: the size of all faster ones. */
-static lt_int size_below(const ranking *r, int64_t rank) {
-  lt_int size = ltA_static(1);
-  for (size_t i = 0; i < r->count; i++)
-    if (r->modes[i].rank < rank) size = ltA_mul(r->arena, size, r->modes[i].size);
-  return size;
+/* Modes of one rank start from one stride. */
+static void find_starts(ranking *r) {
+  lt_int start = ltA_static(1), next = start;
+  for (size_t i = 0; i < r->count; i++) {
+    if (i > 0 && r->modes[i].rank != r->modes[i - 1].rank) start = next;
+    next = ltA_mul(r->arena, next, r->modes[i].size);
+    r->modes[i].size = start;
+  }
 }
 
-/* Returns the index of the mode after those of 'order'. */
+static lt_int start_of(const ranking *r, int64_t rank) {
+  size_t low = 0, high = r->count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (r->modes[middle].rank <= rank)
+      low = middle;
+    else
+      high = middle;
+  }
+  return r->modes[low].size;
+}
+
+/* Makes the strides in a copy of the shape. Returns the index of the leaf after those of 'order'.
+ */
 static size_t order_modes(const ranking *r, lt_value *tree, const lt_value *order, size_t i) {
   if (ltA_is_integer(order)) {
-    compact_from(r->arena, tree, size_below(r, r->modes[i].rank), false);
+    compact_from(r->arena, tree, start_of(r, r->ranks[i]), false);
     return i + 1;
   }
   lt_value *mode = tree + 1;
@@ -152,10 +195,13 @@ static const lt_value *compact_order(lt_arena *arena, const lt_value *shape,
   if (order->kind == LT_MAJOR) return compact_major(arena, shape, NULL, order->value != 0);
   if (!ltA_check_shape(arena, "make_ordered_layout", shape)) return NULL;
   ltA_mark mark = ltA_get_mark(arena);
-  ranking r = {arena, ltA_new_bytes(arena, order->length * sizeof *r.modes), 0};
+  ranking r = {arena, NULL, NULL, 0};
+  r.ranks = ltA_new_bytes(arena, order->length * sizeof *r.ranks);
+  r.modes = ltA_new_bytes(arena, order->length * sizeof *r.modes);
   lt_value *stride = ltA_copy(arena, shape);
-  if (stride == NULL || !collect_modes(&r, shape, order)) return NULL;
-  rank_dynamic_modes(&r, order);
+  if (stride == NULL || !collect_modes(&r, shape, order) || !rank_modes(&r, order)) return NULL;
+  sort_by_rank(r.modes, r.count);
+  find_starts(&r);
   order_modes(&r, stride, order, 0);
   return ltA_failed(arena) ? NULL : ltA_keep(arena, mark, stride);
 }
