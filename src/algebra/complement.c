@@ -3,8 +3,7 @@
 ** r is ordered (r(i - 1) < r(i)), disjoint from the layout but for 0, and fills up to the target.
 ** Source: CuTe's complement (layout.hpp).
 */
-#include "composed.h"
-#include "flat.h"
+#include "complement.h"
 
 /* Stable, by stride: few modes, and mostly sorted already. */
 static void sort_by_stride(ltA_modes *modes) {
@@ -52,33 +51,86 @@ static lt_int gap_before(lt_arena *arena, const lt_value *layout, const ltA_mode
   return gap;
 }
 
-/* What is left of the target past 'end', with compact strides from there on. */
-static void append_rest(ltA_modes *result, const lt_value *target, lt_int end) {
-  lt_arena *arena = result->arena;
-  const lt_value *rest = lt_ceil_div(arena, target, ltA_from_int(arena, end));
-  rest = lt_coalesce(arena, rest, NULL);
-  const lt_value *strides = lt_compact_col_major(arena, rest, ltA_from_int(arena, end));
-  if (!ltA_failed(arena)) ltA_modes_flatten(result, rest, strides);
+/* Integers that are both static or both dynamic become one: CuTe's coalesce of a shape. */
+static void append_shape(ltA_modes *shapes, lt_int x) {
+  ltA_mode *last = shapes->count > 0 ? &shapes->items[shapes->count - 1] : NULL;
+  if (last != NULL && ltA_is_static_int(last->shape) == ltA_is_static_int(x))
+    last->shape = ltA_mul(shapes->arena, last->shape, x);
+  else
+    ltA_modes_append(shapes, (ltA_mode){x, ltA_static(0), NULL});
 }
 
-static const lt_value *complement_modes(lt_arena *arena, const lt_value *layout, ltA_modes *modes,
-                                        const lt_value *target) {
-  if (modes->count == 1 && ltA_is_static_zero(&modes->items[0]))
-    return lt_make_layout(arena, lt_coalesce(arena, target, NULL), NULL);
-  if (!check_modes(arena, layout, modes)) return NULL;
+/* ceil(target / end), mode by mode with the divisor carried on. */
+static void divide_target(const ltA_modes *target, lt_int end, ltA_modes *rest) {
+  lt_arena *arena = rest->arena;
+  for (size_t i = 0; i < target->count && !ltA_failed(arena); i++) {
+    lt_int extent = target->items[i].shape;
+    append_shape(rest, ltA_ceil_div(arena, extent, end));
+    if (extent.value != 0) end = ltA_ceil_div(arena, end, extent);
+  }
+}
+
+/* The shapes with compact strides from 'end' on. */
+static void append_compact(ltA_modes *result, const ltA_modes *shapes, lt_int end) {
+  for (size_t i = 0; i < shapes->count; i++) {
+    lt_int shape = shapes->items[i].shape;
+    bool is_one = ltA_is_constant(shape, 1);
+    ltA_modes_append(result, (ltA_mode){shape, is_one ? ltA_static(0) : end, NULL});
+    if (!is_one && i + 1 < shapes->count) end = ltA_mul(result->arena, end, shape);
+  }
+}
+
+/* Of a layout that stays at 0 the complement is all of the target. */
+static void append_target(ltA_modes *result, const ltA_modes *target) {
+  ltA_modes shapes;
+  ltA_modes_begin(&shapes, result->arena);
+  for (size_t i = 0; i < target->count; i++) append_shape(&shapes, target->items[i].shape);
+  append_compact(result, &shapes, ltA_static(1));
+}
+
+/* Drops what repeats: CuTe's filter. */
+static void filter_modes(ltA_modes *modes) {
+  for (size_t i = 0; i < modes->count; i++)
+    if (ltA_is_static_zero(&modes->items[i])) modes->items[i].shape = ltA_static(1);
+  ltA_modes_coalesce(modes);
+}
+
+void ltA_complement_modes(const lt_value *layout, ltA_modes *modes, const ltA_modes *target,
+                          ltA_modes *result) {
+  lt_arena *arena = result->arena;
+  filter_modes(modes);
+  if (modes->count == 1 && ltA_is_static_zero(&modes->items[0])) {
+    append_target(result, target);
+    return;
+  }
+  if (!check_modes(arena, layout, modes)) return;
   sort_by_stride(modes);
-  ltA_modes result;
-  ltA_modes_begin(&result, arena);
   lt_int end = ltA_static(1);
   for (size_t i = 0; i < modes->count; i++) {
     const ltA_mode *mode = &modes->items[i];
-    ltA_modes_append(&result, (ltA_mode){gap_before(arena, layout, mode, end), end, NULL});
+    ltA_modes_append(result, (ltA_mode){gap_before(arena, layout, mode, end), end, NULL});
     end = ltA_mul(arena, mode->stride, mode->shape);
   }
-  append_rest(&result, target, end);
-  if (ltA_failed(arena)) return NULL;
-  ltA_modes_coalesce(&result);
-  return ltA_modes_to_layout(&result);
+  if (end.value == 0) {
+    ltA_fail(arena, LT_INVALID, "complement: %v has no elements", layout);
+    return;
+  }
+  ltA_modes rest;
+  ltA_modes_begin(&rest, arena);
+  divide_target(target, end, &rest);
+  append_compact(result, &rest, end);
+  ltA_modes_coalesce(result);
+}
+
+/* The target's shape as a flat list; by default the cosize of what is left of the layout. */
+static void flatten_target(lt_arena *arena, const lt_value *layout, const lt_value *target,
+                           ltA_modes *shapes) {
+  ltA_modes_begin(shapes, arena);
+  const lt_value *shape =
+      target != NULL ? ltA_shape_of(target) : lt_cosize(arena, lt_filter(arena, layout, NULL));
+  if (ltA_failed(arena) || !ltA_check_shape(arena, "complement", shape)) return;
+  ltA_modes_flatten(shapes, shape, shape);
+  if (shapes->count == 0) ltA_fail(arena, LT_INVALID, "complement: target %v has no modes", shape);
 }
 
 const lt_value *lt_complement(lt_arena *arena, const lt_value *layout, const lt_value *target) {
@@ -87,11 +139,13 @@ const lt_value *lt_complement(lt_arena *arena, const lt_value *layout, const lt_
   if (layout->kind == LT_COMPOSED) layout = ltA_layout_b(layout);
   if (layout->kind != LT_LAYOUT)
     return ltA_fail(arena, LT_INVALID, "complement: %v is no layout", layout);
-  const lt_value *filtered = lt_filter(arena, layout, NULL);
-  const lt_value *shape = target != NULL ? ltA_shape_of(target) : lt_cosize(arena, filtered);
-  if (ltA_failed(arena) || !ltA_check_shape(arena, "complement", shape)) return NULL;
-  ltA_modes modes;
+  ltA_modes modes, shapes, result;
+  flatten_target(arena, layout, target, &shapes);
   ltA_modes_begin(&modes, arena);
-  ltA_modes_flatten(&modes, ltA_shape(filtered), ltA_stride(filtered));
-  return ltA_keep(arena, mark, complement_modes(arena, layout, &modes, shape));
+  ltA_modes_begin(&result, arena);
+  ltA_modes_flatten(&modes, ltA_shape(layout), ltA_stride(layout));
+  if (modes.count == 0) ltA_fail(arena, LT_INVALID, "complement: %v has no modes", layout);
+  if (ltA_failed(arena)) return NULL;
+  ltA_complement_modes(layout, &modes, &shapes, &result);
+  return ltA_keep(arena, mark, ltA_modes_to_layout(&result));
 }

@@ -1,6 +1,7 @@
 /*
-** What a composition in progress knows: shared by the walk that follows CuTe's rule
-** (composition.c) and by the proof and search behind it (composition_exact.c).
+** A composition in progress: shared by the walk that follows CuTe's rule (composition.c), by the
+** proof and search behind it (composition_exact.c), and by the divides and products, which compose
+** parts of their results.
 */
 #ifndef LUTILE_ALGEBRA_COMPOSITION_H
 #define LUTILE_ALGEBRA_COMPOSITION_H
@@ -17,6 +18,7 @@ typedef struct ltA_digits {
   ltA_modes modes;       /* coalesced, function kept past the size */
   int64_t last_extent;   /* of the last mode within the layout's own domain */
   uint64_t *used;        /* the most that the right side's leaves add up to in each digit */
+  uint64_t initial_used[16];
 } ltA_digits;
 
 /* Why the rule's form is not known to be exact. */
@@ -30,17 +32,52 @@ typedef enum ltA_doubt {
 
 typedef struct ltA_composition {
   lt_arena *arena;
-  const lt_value *a; /* layouts */
-  const lt_value *b;
   const char *operation; /* for messages */
+  const lt_value *a;     /* the left side; NULL where only its modes are given */
   ltA_digits *digits;
+  ltA_digits whole;                /* the first of them */
   bool has_positive, has_negative; /* strides of the right side with more than one step */
+  /* the result, as far as it is composed */
+  ltA_builder shapes, strides;
   /* the first doubt: in which mode of which digits, and the numbers that failed */
   ltA_doubt doubt;
   const ltA_digits *doubt_digits;
   size_t doubt_mode;
   int64_t doubt_shape, doubt_stride;
 } ltA_composition;
+
+/* Starts a composition with 'a', a layout with or without modes, on the left. */
+void ltA_composition_begin(ltA_composition *c, lt_arena *arena, const char *operation,
+                           const lt_value *a);
+void ltA_composition_begin_modes(ltA_composition *c, lt_arena *arena, const char *operation,
+                                 const ltA_modes *a);
+
+/* Appends the left side composed with a layout, or with its modes, to the result. */
+void ltA_compose_tree(ltA_composition *c, const lt_value *shape, const lt_value *stride);
+void ltA_compose_modes(ltA_composition *c, const ltA_modes *modes);
+
+/*
+** The result by the rule alone, or NULL. c->doubt says whether it is exact; if not, one of the
+** functions below decides.
+*/
+const lt_value *ltA_composition_finish(ltA_composition *c);
+
+/*
+** Settles a doubt about the composition with 'b': the rule's form where it proves exact after all;
+** for static operands any other layout that is; else NULL with an error that says what failed.
+*/
+const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *b,
+                                       const lt_value *by_rule);
+
+/*
+** Whether the rule's form, which rounds shapes up, holds the left side's elements once each beside
+** coordinates that lie past the extents of its modes: in every digit the steps of the right side
+** must fit together without gap or overlap. What a divide by a tiler that does not divide gives.
+*/
+bool ltA_composition_covers(ltA_composition *c, const lt_value *b);
+
+/* ---- Between the files of the composition --------------------------------------------
+ */
 
 /* The digits that a leaf of the right side counts in, or NULL with the error set. */
 ltA_digits *ltA_composition_digits(ltA_composition *c, const ltA_mode *leaf);
@@ -49,30 +86,7 @@ ltA_digits *ltA_composition_digits(ltA_composition *c, const ltA_mode *leaf);
 void ltA_composition_walk(ltA_composition *c, ltA_digits *digits, const ltA_mode *leaf,
                           ltA_modes *result);
 
-void ltA_composition_doubt(ltA_composition *c, ltA_doubt doubt, const ltA_digits *digits,
-                           size_t mode, int64_t shape, int64_t stride);
-
-/*
-** Settles a doubt: the rule's form where it proves exact after all; for static operands any other
-** layout that is; else NULL with an error that says what failed.
-*/
-const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *by_rule);
-
-/*
-** Whether the rule's form, which rounds shapes up, holds the left side's elements once each beside
-** coordinates that lie past the extents of its modes: in every digit the steps of the right side
-** must fit together without gap or overlap. What a divide by a tiler that does not divide gives.
-*/
-bool ltA_composition_covers(ltA_composition *c);
-
-/* a o (tile, rest), where the modes of 'a' may be rounded up. Used by the divides. */
-const lt_value *ltA_composition_rounded(lt_arena *arena, const lt_value *a, const lt_value *tile,
-                                        const lt_value *rest);
-
-/*
-** a o b with each leaf of 'b' composed exactly by itself; together they may run past a mode of 'a'.
-** What CuTe's products give mode by mode.
-*/
-const lt_value *ltA_composition_by_leaf(lt_arena *arena, const lt_value *a, const lt_value *b);
+/* Records what c->doubt says as the error. Returns NULL. */
+void *ltA_composition_fail(ltA_composition *c, const lt_value *b);
 
 #endif

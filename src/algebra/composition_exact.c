@@ -22,6 +22,7 @@ typedef struct right_leaf {
 
 typedef struct proof {
   ltA_composition *c;
+  const lt_value *b;
   right_leaf *leaves;
   size_t count;
 } proof;
@@ -160,7 +161,7 @@ static void collect_leaves(proof *p) {
   ltA_composition *c = p->c;
   ltA_modes right;
   ltA_modes_begin(&right, c->arena);
-  ltA_modes_flatten(&right, ltA_shape(c->b), ltA_stride(c->b));
+  ltA_modes_flatten(&right, ltA_shape(p->b), ltA_stride(p->b));
   p->count = right.count;
   p->leaves = ltA_new_bytes(c->arena, right.count * sizeof *p->leaves);
   for (size_t i = 0; i < right.count && !ltA_failed(c->arena); i++) {
@@ -174,7 +175,7 @@ static void collect_leaves(proof *p) {
 
 /* Replaces the forms of the leaves that the rule gets wrong by themselves. */
 static bool search(proof *p) {
-  proof one = {p->c, NULL, 1};
+  proof one = {p->c, p->b, NULL, 1};
   for (size_t i = 0; i < p->count; i++) {
     one.leaves = &p->leaves[i];
     if (one.leaves->right.shape.value <= 1 || holds_in(&one, one.leaves->digits)) continue;
@@ -203,168 +204,29 @@ static const lt_value *build_layout(const proof *p) {
   ltA_begin(&shapes, p->c->arena);
   ltA_begin(&strides, p->c->arena);
   size_t next_leaf = 0;
-  append_forms(p, ltA_shape(p->c->b), &next_leaf, &shapes, &strides);
+  append_forms(p, ltA_shape(p->b), &next_leaf, &shapes, &strides);
   return ltA_finish_layout(&shapes, &strides);
 }
 
-/* ---- Rounding up ------------------------------------------------------------------------------
- */
+/* ---- Settling ------------------------------------------------------------------------------ */
 
-/* One mode of a form, as steps within one digit of the left side. */
-typedef struct digit_steps {
-  int64_t count;
-  int64_t step;
-} digit_steps;
-
-typedef struct digit_use {
-  digit_steps *items;
-  size_t count;
-} digit_use;
-
-/*
-** The steps that the rule makes of one leaf in digit 'wanted': the walk again, in numbers. False
-** where a stride is neither a multiple of a mode's extent nor within it.
-*/
-static bool collect_steps(const ltA_digits *digits, const ltA_mode *right, size_t wanted,
-                          digit_use *use) {
-  int64_t rest = right->shape.value;
-  int64_t step = right->stride.value;
-  size_t last = digits->modes.count - 1;
-  if (step <= 0) return rest <= 1;
-  for (size_t i = 0; i < last; i++) {
-    int64_t n = digits->modes.items[i].shape.value;
-    if (n == 0 || (step > n && step % n != 0)) return rest <= 1;
-    if (step < n) {
-      int64_t fitting = (n - 1) / step + 1;
-      int64_t count = fitting < rest ? fitting : rest;
-      if (i == wanted) use->items[use->count++] = (digit_steps){count, step};
-      if (count == 0 || rest % count != 0) return false;
-      rest /= count;
-    }
-    step = (step - 1) / n + 1;
-  }
-  if (last == wanted) use->items[use->count++] = (digit_steps){rest, step};
+static bool is_static_left(const ltA_composition *c) {
+  for (const ltA_digits *digits = c->digits; digits != NULL; digits = digits->next)
+    for (size_t i = 0; i < digits->modes.count; i++)
+      if (!ltA_are_static(digits->modes.items[i].shape, digits->modes.items[i].stride))
+        return false;
   return true;
 }
 
-static void sort_steps(digit_use *use) {
-  for (size_t i = 1; i < use->count; i++) {
-    digit_steps steps = use->items[i];
-    size_t at = i;
-    for (; at > 0 && use->items[at - 1].step > steps.step; at--)
-      use->items[at] = use->items[at - 1];
-    use->items[at] = steps;
-  }
-}
-
-/* Steps that count through 0 .. extent-1 once each, and no more than one of them past it. */
-static bool fit_together(digit_use *use, int64_t extent) {
-  sort_steps(use);
-  int64_t covered = 1;
-  for (size_t i = 0; i < use->count; i++) {
-    if (use->items[i].count <= 1) continue;
-    if (use->items[i].step != covered || covered >= extent) return false;
-    if (__builtin_mul_overflow(covered, use->items[i].count, &covered)) return false;
-  }
-  return covered >= extent;
-}
-
-bool ltA_composition_covers(ltA_composition *c) {
-  ltA_digits *digits = c->digits;
-  if (digits == NULL || digits->next != NULL || digits->basis != NULL) return false;
-  ltA_modes right;
-  ltA_modes_begin(&right, c->arena);
-  ltA_modes_flatten(&right, ltA_shape(c->b), ltA_stride(c->b));
-  digit_use use = {ltA_new_bytes(c->arena, right.count * sizeof *use.items), 0};
-  size_t last = digits->modes.count - 1;
-  for (size_t digit = 0; digit <= last && !ltA_failed(c->arena); digit++) {
-    use.count = 0;
-    for (size_t i = 0; i < right.count; i++)
-      if (!collect_steps(digits, &right.items[i], digit, &use)) return false;
-    const ltA_mode *mode = &digits->modes.items[digit];
-    int64_t n = digit < last ? mode->shape.value : digits->last_extent;
-    if (!ltA_is_static_zero(mode) && !fit_together(&use, n)) return false;
-  }
-  return !ltA_failed(c->arena);
-}
-
-/* ---- Errors -----------------------------------------------------------------------------------
- */
-
-/* Further divisors than this are not looked for; 1 and the extent itself always are some. */
-#define MAX_TRIALS 4096
-
-/* The strides next to 'stride' that divide the extent n or are multiples of it. */
-static void nearest_strides(int64_t n, int64_t stride, int64_t *below, int64_t *above) {
-  *below = stride / n * n;
-  *above = *below + n;
-  if (stride > n) return;
-  *below = 1;
-  *above = n;
-  for (int64_t i = 1; i <= MAX_TRIALS && stride - i > 1 && *below == 1; i++)
-    if (n % (stride - i) == 0) *below = stride - i;
-  for (int64_t i = 1; i <= MAX_TRIALS && stride + i < n && *above == n; i++)
-    if (n % (stride + i) == 0) *above = stride + i;
-}
-
-/* "mode 0 (4:2) of (4,6,8):(2,3,5) o 6:3": where it failed, in the modes that the rule walks. */
-static void *fail_at(ltA_composition *c, const char *what, int64_t number, int64_t below,
-                     int64_t above) {
-  const ltA_mode *mode = &c->doubt_digits->modes.items[c->doubt_mode];
-  const lt_value *left = ltA_modes_to_layout(&c->doubt_digits->modes);
-  if (left == NULL) return NULL;
-  return ltA_fail(c->arena, LT_INVALID,
-                  "%s: %s %I does not divide mode %z (%i:%i) of %v o %v"
-                  "; the nearest that would: %I and %I",
-                  c->operation, what, number, c->doubt_mode, mode->shape, mode->stride, left, c->b,
-                  below, above);
-}
-
-static void *fail_stride(ltA_composition *c) {
-  int64_t below, above;
-  int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
-  nearest_strides(n, c->doubt_stride, &below, &above);
-  return fail_at(c, "stride", c->doubt_stride, below, above);
-}
-
-static void *fail_shape(ltA_composition *c) {
-  int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
-  int64_t fitting = n / c->doubt_stride;
-  int64_t below = c->doubt_shape / fitting * fitting;
-  return fail_at(c, "shape", c->doubt_shape, below, below + fitting);
-}
-
-static void *fail_carry(ltA_composition *c) {
-  const ltA_mode *mode = &c->doubt_digits->modes.items[c->doubt_mode];
-  const lt_value *left = ltA_modes_to_layout(&c->doubt_digits->modes);
-  if (left == NULL) return NULL;
-  return ltA_fail(c->arena, LT_INVALID,
-                  "%s: the modes of %v reach index %I together in mode %z (%i:%i) of %v"
-                  "; they must stay below %i",
-                  c->operation, c->b, c->doubt_stride, c->doubt_mode, mode->shape, mode->stride,
-                  left, mode->shape);
-}
-
-static void *fail_composition(ltA_composition *c) {
-  switch (c->doubt) {
-    case LTA_STRIDE: return fail_stride(c);
-    case LTA_SHAPE: return fail_shape(c);
-    case LTA_CARRY: return fail_carry(c);
-    default:
-      return ltA_fail(c->arena, LT_INVALID,
-                      "%s: no layout equals %v o %v, whose strides have both signs", c->operation,
-                      c->a, c->b);
-  }
-}
-
-const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *by_rule) {
+const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *b,
+                                       const lt_value *by_rule) {
   if (ltA_failed(c->arena)) return NULL;
-  if (ltA_has_no_elements(ltA_shape(c->b))) return by_rule;
-  proof p = {.c = c};
+  if (ltA_has_no_elements(ltA_shape(b))) return by_rule;
+  proof p = {.c = c, .b = b};
   collect_leaves(&p);
   if (ltA_failed(c->arena)) return NULL;
-  if (!is_provable(&p)) return fail_composition(c);
+  if (!is_provable(&p)) return ltA_composition_fail(c, b);
   if (holds(&p)) return by_rule;
-  if (lt_is_static(c->a) && lt_is_static(c->b) && search(&p)) return build_layout(&p);
-  return fail_composition(c);
+  if (is_static_left(c) && lt_is_static(b) && search(&p)) return build_layout(&p);
+  return ltA_composition_fail(c, b);
 }

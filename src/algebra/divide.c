@@ -7,15 +7,52 @@
 ** coordinates past L's own beside them.
 */
 #include "arrange.h"
+#include "complement.h"
 #include "composed.h"
 #include "composition.h"
 
+/* The rest of the tiler in the coalesced shape of the layout. */
+static void append_rest(lt_arena *arena, const lt_value *layout, const lt_value *tiler,
+                        ltA_modes *rest) {
+  ltA_modes target, modes;
+  ltA_modes_begin(&target, arena);
+  ltA_modes_begin(&modes, arena);
+  ltA_modes_flatten(&target, ltA_shape(layout), ltA_stride(layout));
+  ltA_modes_flatten(&modes, ltA_shape(tiler), ltA_stride(tiler));
+  if (target.count == 0 || modes.count == 0)
+    ltA_fail(arena, LT_INVALID, "logical_divide: %v by %v: a layout without modes", layout, tiler);
+  if (ltA_failed(arena)) return;
+  ltA_modes_coalesce(&target);
+  ltA_complement_modes(tiler, &modes, &target, rest);
+}
+
+/* The form by rule where it is exact or rounds up, else an exact one, else an error. */
+static const lt_value *settle_divide(ltA_composition *c, const lt_value *tiler,
+                                     const ltA_modes *rest, const lt_value *by_rule) {
+  const lt_value *modes[] = {tiler, ltA_modes_to_layout(rest)};
+  const lt_value *b = lt_make_layout_of(c->arena, modes, 2);
+  if (ltA_failed(c->arena)) return NULL;
+  if (ltA_composition_covers(c, b)) return by_rule;
+  return ltA_composition_settle(c, b, by_rule);
+}
+
 static const lt_value *divide_by_layout(lt_arena *arena, const lt_value *layout,
                                         const lt_value *tiler) {
-  const lt_value *target = lt_coalesce(arena, layout, NULL);
-  const lt_value *rest = lt_complement(arena, tiler, target);
   if (ltA_failed(arena)) return NULL;
-  return ltA_composition_rounded(arena, layout, tiler, rest);
+  ltA_modes rest;
+  ltA_modes_begin(&rest, arena);
+  append_rest(arena, layout, tiler, &rest);
+  ltA_composition c;
+  ltA_composition_begin(&c, arena, "logical_divide", layout);
+  size_t open_shape = ltA_open(&c.shapes, LT_TUPLE);
+  size_t open_stride = ltA_open(&c.strides, LT_TUPLE);
+  ltA_compose_tree(&c, ltA_shape(tiler), ltA_stride(tiler));
+  ltA_compose_modes(&c, &rest);
+  ltA_close(&c.shapes, open_shape, 2);
+  ltA_close(&c.strides, open_stride, 2);
+  const lt_value *result = ltA_composition_finish(&c);
+  if (result == NULL || c.doubt == LTA_EXACT) return result;
+  return settle_divide(&c, tiler, &rest, result);
 }
 
 /* Mode by mode; modes past the tiler stay as they are. */

@@ -6,27 +6,61 @@
 ** copies of B, one for each element of T, ordered as T orders them.
 */
 #include "arrange.h"
+#include "complement.h"
 #include "composed.h"
 #include "composition.h"
 
-typedef const lt_value *(*compose)(lt_arena *arena, const lt_value *a, const lt_value *b);
+/*
+** Whether the repetitions must be exact together (logical_product of two layouts), or each leaf of
+** the tiler by itself, as CuTe's products mode by mode and by rank have it.
+*/
+typedef enum strictness { TOGETHER, LEAF_BY_LEAF } strictness;
 
-static const lt_value *repeat_by_layout(lt_arena *arena, const lt_value *block,
-                                        const lt_value *tiler, compose compose_rest) {
+/* complement(block, size(block) * cosize(tiler)): where the repetitions may go. */
+static void append_places(lt_arena *arena, const lt_value *block, const lt_value *tiler,
+                          ltA_modes *places) {
   const lt_value *size = lt_size(arena, block);
   const lt_value *cosize = lt_cosize(arena, tiler);
+  if (ltA_failed(arena)) return;
+  if (!ltA_is_integer(cosize)) {
+    ltA_fail(arena, LT_INVALID, "logical_product: tiler %v has scaled bases as strides", tiler);
+    return;
+  }
+  ltA_modes target, modes;
+  ltA_modes_begin(&target, arena);
+  ltA_modes_begin(&modes, arena);
+  lt_int room = ltA_mul(arena, ltA_int(size), ltA_int(cosize));
+  ltA_modes_append(&target, (ltA_mode){room, ltA_static(0), NULL});
+  ltA_modes_flatten(&modes, ltA_shape(block), ltA_stride(block));
+  if (modes.count == 0) ltA_fail(arena, LT_INVALID, "logical_product: %v has no modes", block);
+  if (!ltA_failed(arena)) ltA_complement_modes(block, &modes, &target, places);
+}
+
+/* The block with the layout of its repetitions. */
+static const lt_value *pair_up(lt_arena *arena, const lt_value *block,
+                               const lt_value *repetitions) {
+  const lt_value *modes[] = {block, repetitions};
+  return ltA_failed(arena) ? NULL : lt_make_layout_of(arena, modes, 2);
+}
+
+static const lt_value *repeat_by_layout(lt_arena *arena, const lt_value *block,
+                                        const lt_value *tiler, strictness strict) {
   if (ltA_failed(arena)) return NULL;
-  if (!ltA_is_integer(cosize))
-    return ltA_fail(arena, LT_INVALID, "logical_product: tiler %v has scaled bases as strides",
-                    tiler);
-  const lt_value *target = ltA_from_int(arena, ltA_mul(arena, ltA_int(size), ltA_int(cosize)));
-  const lt_value *rest = lt_complement(arena, block, target);
-  const lt_value *modes[] = {block, compose_rest(arena, rest, tiler)};
-  return lt_make_layout_of(arena, modes, 2);
+  ltA_modes places;
+  ltA_modes_begin(&places, arena);
+  append_places(arena, block, tiler, &places);
+  if (ltA_failed(arena)) return NULL;
+  ltA_composition c;
+  ltA_composition_begin_modes(&c, arena, "logical_product", &places);
+  ltA_compose_tree(&c, ltA_shape(tiler), ltA_stride(tiler));
+  const lt_value *result = ltA_composition_finish(&c);
+  bool is_settled = c.doubt == LTA_EXACT || (c.doubt == LTA_CARRY && strict == LEAF_BY_LEAF);
+  if (!is_settled) result = ltA_composition_settle(&c, tiler, result);
+  return pair_up(arena, block, result);
 }
 
 static const lt_value *repeat_mode(lt_arena *arena, const lt_value *block, const lt_value *tiler,
-                                   compose compose_rest);
+                                   strictness strict);
 
 /* Mode by mode; modes past the tiler stay as they are. */
 static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
@@ -42,7 +76,7 @@ static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
   for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
     const lt_value *mode = ltA_mode_of(arena, block, i);
     if (i < ltA_rank(tiler)) {
-      mode = repeat_mode(arena, mode, tile, ltA_composition_by_leaf);
+      mode = repeat_mode(arena, mode, tile, LEAF_BY_LEAF);
       tile = ltA_next(tile);
     }
     ltA_join_append(&join, mode);
@@ -51,14 +85,14 @@ static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
 }
 
 static const lt_value *repeat_mode(lt_arena *arena, const lt_value *block, const lt_value *tiler,
-                                   compose compose_rest) {
+                                   strictness strict) {
   if (ltA_failed(arena)) return NULL;
   switch (tiler->kind) {
-    case LT_LAYOUT: return repeat_by_layout(arena, block, tiler, compose_rest);
+    case LT_LAYOUT: return repeat_by_layout(arena, block, tiler, strict);
     case LT_TUPLE: return repeat_by_mode(arena, block, tiler);
     case LT_WILDCARD: return block;
     case LT_INTEGER:
-      return repeat_by_layout(arena, block, lt_make_layout(arena, tiler, NULL), compose_rest);
+      return repeat_by_layout(arena, block, lt_make_layout(arena, tiler, NULL), strict);
     case LT_COMPOSED: return ltA_logical_product_composed(arena, block, tiler);
     default: return ltA_fail(arena, LT_INVALID, "logical_product: %v is no tiler", tiler);
   }
@@ -71,7 +105,7 @@ const lt_value *lt_logical_product(lt_arena *arena, const lt_value *block, const
     return ltA_with_layout_b(arena, block, lt_logical_product(arena, ltA_layout_b(block), tiler));
   if (block->kind != LT_LAYOUT)
     return ltA_fail(arena, LT_INVALID, "logical_product: %v is no layout", block);
-  return ltA_keep(arena, mark, repeat_mode(arena, block, tiler, lt_composition));
+  return ltA_keep(arena, mark, repeat_mode(arena, block, tiler, TOGETHER));
 }
 
 static const lt_value *product(lt_arena *arena, const char *operation, const lt_value *block,
@@ -124,7 +158,7 @@ static const lt_value *repeat_padded(lt_arena *arena, const lt_value *block,
   block = lt_append_to(arena, block, (int64_t)rank, NULL);
   tiler = lt_append_to(arena, tiler, (int64_t)rank, NULL);
   if (ltA_failed(arena)) return NULL;
-  return repeat_by_layout(arena, block, tiler, ltA_composition_by_leaf);
+  return repeat_by_layout(arena, block, tiler, LEAF_BY_LEAF);
 }
 
 static const lt_value *zipped_by_rank(lt_arena *arena, const char *operation, const lt_value *block,

@@ -1,0 +1,77 @@
+/*
+** Why a composition has no result: the mode where it failed, the numbers, and the nearest that
+*would
+** work.
+*/
+#include "composition.h"
+
+/* Further divisors than this are not looked for; 1 and the extent itself always are some. */
+#define MAX_TRIALS 4096
+
+/* The strides next to 'stride' that divide the extent n or are multiples of it. */
+static void nearest_strides(int64_t n, int64_t stride, int64_t *below, int64_t *above) {
+  *below = stride / n * n;
+  *above = *below + n;
+  if (stride > n) return;
+  *below = 1;
+  *above = n;
+  for (int64_t i = 1; i <= MAX_TRIALS && stride - i > 1 && *below == 1; i++)
+    if (n % (stride - i) == 0) *below = stride - i;
+  for (int64_t i = 1; i <= MAX_TRIALS && stride + i < n && *above == n; i++)
+    if (n % (stride + i) == 0) *above = stride + i;
+}
+
+/* "mode 0 (4:2) of (4,6,8):(2,3,5) o 6:3": where it failed, in the modes that the rule walks. */
+static void *fail_at(ltA_composition *c, const lt_value *b, const char *what, int64_t number,
+                     int64_t below, int64_t above) {
+  const ltA_mode *mode = &c->doubt_digits->modes.items[c->doubt_mode];
+  const lt_value *left = ltA_modes_to_layout(&c->doubt_digits->modes);
+  if (left == NULL) return NULL;
+  return ltA_fail(c->arena, LT_INVALID,
+                  "%s: %s %I does not divide mode %z (%i:%i) of %v o %v"
+                  "; the nearest that would: %I and %I",
+                  c->operation, what, number, c->doubt_mode, mode->shape, mode->stride, left, b,
+                  below, above);
+}
+
+static void *fail_stride(ltA_composition *c, const lt_value *b) {
+  int64_t below, above;
+  int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
+  nearest_strides(n, c->doubt_stride, &below, &above);
+  return fail_at(c, b, "stride", c->doubt_stride, below, above);
+}
+
+static void *fail_shape(ltA_composition *c, const lt_value *b) {
+  int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
+  int64_t fitting = n / c->doubt_stride;
+  int64_t below = c->doubt_shape / fitting * fitting;
+  return fail_at(c, b, "shape", c->doubt_shape, below, below + fitting);
+}
+
+static void *fail_carry(ltA_composition *c, const lt_value *b) {
+  const ltA_mode *mode = &c->doubt_digits->modes.items[c->doubt_mode];
+  const lt_value *left = ltA_modes_to_layout(&c->doubt_digits->modes);
+  if (left == NULL) return NULL;
+  return ltA_fail(c->arena, LT_INVALID,
+                  "%s: the modes of %v reach index %I together in mode %z (%i:%i) of %v"
+                  "; they must stay below %i",
+                  c->operation, b, c->doubt_stride, c->doubt_mode, mode->shape, mode->stride, left,
+                  mode->shape);
+}
+
+static void *fail_signs(ltA_composition *c, const lt_value *b) {
+  const lt_value *left = ltA_modes_to_layout(&c->whole.modes);
+  if (left == NULL) return NULL;
+  return ltA_fail(c->arena, LT_INVALID,
+                  "%s: no layout is known to equal %v o %v, whose strides have both signs",
+                  c->operation, left, b);
+}
+
+void *ltA_composition_fail(ltA_composition *c, const lt_value *b) {
+  switch (c->doubt) {
+    case LTA_STRIDE: return fail_stride(c, b);
+    case LTA_SHAPE: return fail_shape(c, b);
+    case LTA_CARRY: return fail_carry(c, b);
+    default: return fail_signs(c, b);
+  }
+}
