@@ -2,8 +2,11 @@
 ** Vectors: elements that lie side by side in one layout or in two, and layouts of wider or narrower
 ** elements. Source: CuTe's layout.hpp and swizzle_layout.hpp.
 */
-#include "composed.h"
 #include "flat.h"
+#include "index_map.h"
+
+/* Elements that a common run is counted up to where no algebra gives its length. */
+#define MOST_COMMON ((int64_t)1 << 16)
 
 /* ---- Common vectors ------------------------------------------------------------------------- */
 
@@ -16,6 +19,21 @@ static ltA_mode first_mode(lt_arena *arena, const lt_value *layout) {
   return ltA_failed(arena) || modes.count == 0 ? none : modes.items[0];
 }
 
+/* How many indices from 0 on satisfy the law, one by one: for compositions that are no layout. */
+static int64_t count_common(lt_arena *arena, const lt_value *a, const lt_value *inverse) {
+  if (!lt_is_static(a) || !lt_is_static(inverse)) return 1;
+  const ltA_map law[] = {ltA_map_of_layout(arena, a), ltA_map_of_layout(arena, inverse)};
+  const lt_value *size = lt_size(arena, inverse);
+  if (ltA_failed(arena) || law[0].leaves == NULL || law[1].leaves == NULL) return 1;
+  int64_t most = size->value < MOST_COMMON ? size->value : MOST_COMMON;
+  int64_t n = 1;
+  for (int64_t index; n < most; n++) {
+    if (!ltA_map_index(&law[1], n, &index) || !ltA_map_index(&law[0], index, &index)) break;
+    if (index != n) break;
+  }
+  return n;
+}
+
 /*
 ** The largest n, of those that are static, with a(r(i)) == i for all i < n, where r is the right
 ** inverse of b, so that b(r(i)) == i too.
@@ -24,7 +42,7 @@ static int64_t common_of_layouts(lt_arena *arena, const lt_value *a, const lt_va
   ltA_attempt attempt;
   ltA_attempt_begin(&attempt, arena);
   const lt_value *common = lt_coalesce(arena, lt_composition(arena, a, inverse), NULL);
-  if (!ltA_attempt_end(&attempt, arena)) return 1; /* element 0 of both, at least */
+  if (!ltA_attempt_end(&attempt, arena)) return count_common(arena, a, inverse);
   ltA_mode first = first_mode(arena, common);
   bool is_run =
       first.basis == NULL && ltA_is_static_int(first.shape) && ltA_is_constant(first.stride, 1);
@@ -85,6 +103,17 @@ const lt_value *lt_max_common_vector(lt_arena *arena, const lt_value *a, const l
   return lt_integer(arena, n);
 }
 
+/* The first 'n' indices of 'inverse', or those of its first mode where that many are no layout. */
+static const lt_value *truncate_layout(lt_arena *arena, const lt_value *inverse, int64_t n) {
+  ltA_attempt attempt;
+  ltA_attempt_begin(&attempt, arena);
+  const lt_value *run = lt_integer(arena, n);
+  const lt_value *r = run == NULL ? NULL : lt_composition(arena, inverse, run);
+  if (ltA_attempt_end(&attempt, arena)) return r;
+  run = lt_integer(arena, min_of(n, first_mode(arena, inverse).shape.value));
+  return run == NULL ? NULL : lt_composition(arena, inverse, run);
+}
+
 /* a(r(i)) == a(r(0)) + i, and the same for b, for all i < size(r). */
 const lt_value *lt_max_common_layout(lt_arena *arena, const lt_value *a, const lt_value *b) {
   ltA_mark mark = ltA_get_mark(arena);
@@ -94,10 +123,9 @@ const lt_value *lt_max_common_layout(lt_arena *arena, const lt_value *a, const l
   if (inverse == NULL) return NULL;
   int64_t n = common_of_layouts(arena, layout_within(a), inverse);
   n = min_of(n, min_of(run_limit(a), run_limit(b)));
-  const lt_value *run = n == 1 ? NULL : lt_integer(arena, n);
   if (ltA_failed(arena)) return NULL;
-  const lt_value *result = run == NULL ? ltA_pair(arena, lt_integer(arena, 1), ltA_zero())
-                                       : lt_composition(arena, inverse, run);
+  const lt_value *result = n == 1 ? ltA_pair(arena, lt_integer(arena, 1), ltA_zero())
+                                  : truncate_layout(arena, inverse, n);
   return ltA_keep(arena, mark, result);
 }
 
