@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <histedit.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -146,6 +147,16 @@ static unsigned char interrupt_key(EditLine *edit, int key) {
   return CC_NEWLINE;
 }
 
+/* Ctrl-Z stops the process as it would outside of the editor. */
+static unsigned char suspend_key(EditLine *edit, int key) {
+  (void)key;
+  ltC_editor *editor = editor_of(edit);
+  editor->el_set(edit, EL_PREP_TERM, 0);
+  raise(SIGTSTP);
+  editor->el_set(edit, EL_PREP_TERM, 1);
+  return CC_REDISPLAY;
+}
+
 ltC_input ltC_edit_line(ltC_editor *editor, const char *prompt) {
   int size = 0;
   editor->prompt = prompt;
@@ -223,10 +234,12 @@ static bool start_editing(ltC_editor *editor) {
   editor->el_set(edit, EL_HIST, editor->history, editor->past);
   editor->el_set(edit, EL_ADDFN, "lutile-complete", "complete a name", complete_key);
   editor->el_set(edit, EL_ADDFN, "lutile-interrupt", "drop the line", interrupt_key);
+  editor->el_set(edit, EL_ADDFN, "lutile-suspend", "stop the process", suspend_key);
   editor->el_set(edit, EL_BIND, "^I", "lutile-complete", NULL);
   editor->el_set(edit, EL_BIND, "^C", "lutile-interrupt", NULL);
+  editor->el_set(edit, EL_BIND, "^Z", "lutile-suspend", NULL);
   editor->el_set(edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
-  editor->el_set(edit, EL_SETTY, "-d", "intr=", NULL); /* Ctrl-C is a key while a line is edited */
+  editor->el_set(edit, EL_SETTY, "-d", "-isig", NULL); /* so that these are keys while editing */
   editor->el_source(edit, NULL);
   return true;
 }
