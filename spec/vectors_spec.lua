@@ -42,13 +42,14 @@ local function problem(case, args, quirk, raised, result, offset)
     if case.expected == "!error" or quirk then return nil end
     return "raised " .. tostring(result)
   end
-  local text = lutile.to_cute(result, offset)
+  local text = type(result) == "string" and result or lutile.to_cute(result, offset)
   if case.expected == "!error" or quirk then
     local lawful, message = passes_law(case, args, result, offset)
     if lawful then return nil end
     return ("gave %s, against its law: %s"):format(text, message)
   end
-  if vectors.comparable(text) == vectors.comparable(case.expected) then return nil end
+  local expected = vectors.corrected(case)
+  if vectors.comparable(text) == vectors.comparable(expected) then return nil end
   return "gave " .. text
 end
 

@@ -59,4 +59,15 @@ function M.comparable(text)
   return text
 end
 
+-- Lines that stand as CuTe's source has them although it is malformed: a stride nested deeper than
+-- its shape. The right layout is PTX's fragment table for m16n8k128.
+local CORRECTIONS = {
+  ["((_4,_8),(_32,_2)):((_512,_1),((_16,_8)))"] = "((_4,_8),(_32,_2)):((_512,_1),(_16,_8))",
+}
+
+-- The result that a case should have.
+function M.corrected(case)
+  return CORRECTIONS[case.expected] or case.expected
+end
+
 return M
