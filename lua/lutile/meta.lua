@@ -737,6 +737,62 @@ function functions.is_tuple(x) end
 ---@return boolean
 function functions.is_static(x) end
 
+---Whether x is a swizzle or layout A, an offset and a layout B: c -> A(offset + B(c)).
+---@param x any
+---@return boolean
+function functions.is_composed_layout(x) end
+
+---Whether x is an integer, static or dynamic.
+---@param x any
+---@return boolean
+function functions.is_integral(x) end
+
+---Whether x is a basis element with a coefficient, as E(0) or 4 * E(1).
+---@param x any
+---@return boolean
+function functions.is_scaled_basis(x) end
+
+---Whether x is a swizzle.
+---@param x any
+---@return boolean
+function functions.is_swizzle(x) end
+
+---Whether x is a tensor, over memory or over nothing.
+---@param x any
+---@return boolean
+function functions.is_tensor(x) end
+
+---Whether x is the wildcard.
+---@param x any
+---@return boolean
+function functions.is_underscore(x) end
+
+---The tuple of the arguments.
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.make_tuple(...) end
+
+---The offset of a composed layout over shared memory, whose swizzle acts on the byte addresses of
+---elements of so many bits.
+---@param bits integer
+---@return lutile.Value
+function functions.smem_ptr_flag_bits(bits) end
+
+---A layout whose swizzle acts on byte addresses as the same function of elements; others stay.
+---@param layout lutile.Operand
+---@return lutile.Value
+function functions.as_position_independent_swizzle_layout(layout) end
+
+---Writes a layout of one or two modes as a table of its offsets, mode 0 down and mode 1 across.
+---@param layout lutile.Operand
+---@param file? file* standard output
+function functions.print_layout(layout, file) end
+
+---Writes the same table as a LaTeX document.
+---@param layout lutile.Operand
+---@param file? file* standard output
+function functions.print_latex(layout, file) end
+
 ---Puts the module's names into a table (the globals where none is given), never over names that are
 ---there.
 ---@param environment? table

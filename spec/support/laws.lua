@@ -73,7 +73,28 @@ local function image(l)
   return set
 end
 
--- r is ordered, meets l's image in 0 alone, and with l covers the target.
+-- Whether the modes nest: in the order of their strides, each stride is a multiple of what those
+-- before it span. Only then can a layout fill the gaps to the last offset: nothing that is one to
+-- one with (2,2):(1,5) reaches 4.
+local function nests(l)
+  l = lutile.flatten(lutile.filter(l))
+  local modes = {}
+  for i = 0, rank(l) - 1 do
+    modes[i + 1] = { size = size(l, i), stride = lutile.cosize(lutile.layout(l, i)) - 1 }
+    if modes[i + 1].size > 1 then
+      modes[i + 1].stride = modes[i + 1].stride // (modes[i + 1].size - 1)
+    end
+  end
+  table.sort(modes, function(a, b) return a.stride < b.stride end)
+  local span = 1
+  for _, mode in ipairs(modes) do
+    if mode.stride % span ~= 0 then return false end
+    span = mode.stride * mode.size
+  end
+  return true
+end
+
+-- r is ordered, meets l's image in 0 alone, and with l covers the target where l nests.
 function M.complement(l, target, r)
   local taken = image(l)
   for i = 1, size(r) - 1 do
@@ -81,13 +102,13 @@ function M.complement(l, target, r)
     if taken[r(i)] then fail("complement %s of %s meets it in %s", r, l, r(i)) end
   end
   local covered = lutile.cosize(lutile.make_layout(l, r))
-  if covered < size(target) then
+  if covered < size(target) and nests(l) then
     fail("%s and its complement %s cover %s of %s", l, r, covered, size(target))
   end
   return true
 end
 
--- The tile is l o tiler, and every offset of l is there.
+-- Every offset of l is one of r's.
 local function covers(l, r)
   local found = image(r)
   for i = 0, size(l) - 1 do
@@ -95,9 +116,18 @@ local function covers(l, r)
   end
 end
 
+-- Where l o tiler exists, it is the tile, as far as it stays within l. Else l's modes were rounded
+-- up to whole tiles, each on its own, and linear indices do not agree. No offset may be missing if
+-- the tiler has a rest that fills it up.
 local function divide_by_layout(l, tiler, r)
-  M.composition(l, tiler, lutile.layout(r, 0))
-  covers(l, r)
+  local tile, exists = lutile.layout(r, 0), pcall(lutile.composition, l, tiler)
+  for i = 0, exists and size(tiler) - 1 or -1 do
+    if tiler(i) < size(l) and tile(i) ~= l(tiler(i)) then
+      fail("tile %s of %s / %s is %s at %s", tile, l, tiler, tile(i), i)
+    end
+  end
+  if size(r, 0) ~= size(tiler) then fail("%s / %s has another tile: %s", l, tiler, r) end
+  if nests(tiler) then covers(l, r) end
 end
 
 function M.logical_divide(l, tiler, r)

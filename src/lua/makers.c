@@ -55,6 +55,13 @@ static int make_swizzle(lua_State *L) {
   return ltL_push_value(L, S, lt_swizzle(S->arena, bits, base, shift));
 }
 
+/* smem_ptr_flag_bits(bits): the offset of a composed layout over shared memory. */
+static int make_smem(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  int64_t bits = ltL_check_integer(L, S, &(ltL_argument){"smem_ptr_flag_bits", 1, 1});
+  return ltL_push_value(L, S, lt_smem(S->arena, bits));
+}
+
 /* ---- Layouts -------------------------------------------------------------------------------- */
 
 static int join_layouts(lua_State *L, ltL_state *S) {
@@ -145,6 +152,7 @@ static const luaL_Reg functions[] = {{"E", make_basis},
                                      {"is_static", is_static},
                                      {"is_tensor", is_tensor},
                                      {"make_layout", make_layout},
+                                     {"smem_ptr_flag_bits", make_smem},
                                      {"tuple", make_tuple_of_table},
                                      {NULL, NULL}};
 

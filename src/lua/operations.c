@@ -39,8 +39,8 @@ struct ltL_operation {
   const char *name;
   /*
   ** The kinds of the arguments, a letter each (see ltL_kind_of); 'y' is a layout where the first
-  ** argument is one, and else a tuple. After '?' arguments may be absent. The capital letter is the
-  ** self of the method.
+  ** argument is one, and else a tuple. After '?' arguments may be absent, and 'p' may be nil. The
+  ** capital letter is the self of the method.
   */
   const char *arguments;
   result result;
@@ -227,6 +227,8 @@ static const ltL_operation operations[] = {
     {"upcast", "Fn", VALUE, FUNCTION_N(lt_upcast)},
     {"downcast", "Fn", VALUE, FUNCTION_N(lt_downcast)},
     {"recast", "Fnn", VALUE, FUNCTION_NN(lt_recast)},
+    {"as_position_independent_swizzle_layout", "L", VALUE,
+     FUNCTION_1(lt_as_position_independent_swizzle)},
 };
 
 #define OPERATION_COUNT (sizeof operations / sizeof operations[0])
@@ -281,7 +283,7 @@ static void read_argument(lua_State *L, ltL_state *S, call *c, char letter, bool
   }
   operand *value = &c->values[c->value_count++];
   *value = NULL;
-  if (optional && lua_isnoneornil(L, argument.index)) return;
+  if ((optional || letter == 'p') && lua_isnoneornil(L, argument.index)) return;
   if (letter == 'y') letter = lt_is_layout(c->values[0]) ? 'l' : 'x';
   *value = ltL_check(L, S, &argument, letter);
 }

@@ -43,9 +43,7 @@ static int value_concat(lua_State *L) {
 
 static int value_div(lua_State *L) {
   ltL_state *S = ltL_begin(L);
-  if (!on_layouts(L, S))
-    return luaL_error(L, "'/' divides layouts: use '//' for a %s and a %s", ltL_type_name(L, S, 1),
-                      ltL_type_name(L, S, 2));
+  if (!on_layouts(L, S)) return luaL_error(L, "'/' divides layouts: integers are divided by '//'");
   return run_upvalue(L, S);
 }
 
@@ -83,9 +81,14 @@ static int value_eq(lua_State *L) {
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-/* One linear index, without a detour through the arena. */
+/* One linear index, without a detour through the arena where that will do. */
 static int call_with_integer(lua_State *L, ltL_state *S, const lt_value *f) {
+  int64_t offset;
   lt_value index = {lua_tointeger(L, 2), 0, 1, LT_INTEGER};
+  if (lt_offset(f, index.value, &offset)) {
+    lua_pushinteger(L, offset);
+    return 1;
+  }
   return ltL_push_number(L, S, lt_apply(S->arena, f, &index));
 }
 
