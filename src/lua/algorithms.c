@@ -72,6 +72,44 @@ static int copy_if(lua_State *L) {
   return copy_tensors(L, S, "copy_if", &predicate, 2);
 }
 
+/* Whether each element of a counting tensor, a coordinate, is less than the bound everywhere. */
+static bool mark_less(ltL_state *S, const lt_value *tensor, const lt_value *bound,
+                      lt_tensor *marks) {
+  int64_t n = ltT_size(S->arena, marks);
+  for (int64_t i = 0; i < n && !ltA_failed(S->arena); i++) {
+    ltA_mark mark = ltA_get_mark(S->arena);
+    lt_value linear = {i, 0, 1, LT_INTEGER};
+    const lt_value *coordinate = lt_apply(S->arena, tensor, &linear);
+    bool less = coordinate != NULL && lt_elem_less(S->arena, coordinate, bound);
+    ltT_store(LT_B1, marks->buffer->bytes, i, (lt_number){less, 0});
+    ltA_release(S->arena, mark);
+  }
+  return !ltA_failed(S->arena);
+}
+
+/*
+** elem_less(t, bound) of a counting tensor: a tensor of b1, as copy_if takes it. Of anything else,
+** the algebra's (upvalue 2).
+*/
+static int elem_less(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  const lt_value *tensor = ltL_test(L, S, 1);
+  if (tensor == NULL || tensor->kind != LT_TENSOR) {
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+  }
+  lua_settop(L, 2);
+  ltL_check_at(L, S, "elem_less", 2, 's');
+  const lt_value *layout = lt_make_layout(S->arena, lt_shape(tensor), NULL);
+  ltL_push_owning_tensor(L, S, "elem_less", LT_B1, layout);
+  ltL_restart(L, S);
+  lt_tensor marks = ltL_check_core(L, S, "elem_less", 3, "result");
+  const lt_value *bound = ltL_check_at(L, S, "elem_less", 2, 's');
+  return mark_less(S, tensor, bound, &marks) ? 1 : ltL_raise(L, S);
+}
+
 /* ---- Convert -------------------------------------------------------------------------------- */
 
 /* The layout of a compact tensor, else one that is compact in its order. */
@@ -174,7 +212,16 @@ static const luaL_Reg functions[] = {
 static const luaL_Reg methods[] = {
     {"clear", clear}, {"convert", convert}, {"fill", fill}, {"transform", transform}, {NULL, NULL}};
 
+/* Puts elem_less before the algebra's, in the module at the top. */
+static void wrap_elem_less(lua_State *L) {
+  ltL_push_state(L);
+  lua_getfield(L, -2, "elem_less");
+  lua_pushcclosure(L, elem_less, 2);
+  lua_setfield(L, -2, "elem_less");
+}
+
 void ltL_open_algorithms(lua_State *L) {
+  wrap_elem_less(L);
   ltL_set_tile_functions(L, functions);
   ltL_push_tensor_methods(L);
   ltL_set_tile_functions(L, methods);
