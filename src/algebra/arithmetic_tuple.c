@@ -107,3 +107,88 @@ const lt_value *ltA_scale_value(lt_arena *arena, const lt_value *x, lt_int facto
   }
   return ltA_failed(arena) ? NULL : scaled;
 }
+
+/* ---- Sums of many terms --------------------------------------------------------------------- */
+
+static size_t path_length(const ltA_term *term) {
+  return term->leaf->kind == LT_BASIS ? term->leaf->length - 1 : 0;
+}
+
+static int64_t path_mode(const ltA_term *term, size_t level) { return term->leaf[1 + level].value; }
+
+/* By path, outermost mode first: terms of one mode are neighbours, integers before bases in it. */
+static int compare_paths(const void *x, const void *y) {
+  const ltA_term *a = x, *b = y;
+  size_t m = path_length(a), n = path_length(b);
+  for (size_t level = 0; level < m && level < n; level++) {
+    int64_t i = path_mode(a, level), j = path_mode(b, level);
+    if (i != j) return i < j ? -1 : 1;
+  }
+  return (m > n) - (m < n);
+}
+
+/* The leading terms whose path ends at 'level'. */
+static size_t count_ended(const ltA_term *terms, size_t n, size_t level) {
+  size_t ended = 0;
+  while (ended < n && path_length(&terms[ended]) == level) ended++;
+  return ended;
+}
+
+static lt_int sum_values(lt_arena *arena, const ltA_term *terms, size_t n) {
+  lt_int sum = ltA_static(0);
+  for (size_t i = 0; i < n; i++) sum = ltA_add(arena, sum, terms[i].value);
+  return sum;
+}
+
+/* Only static zeros may meet a coordinate. */
+static bool check_zeros(lt_arena *arena, const ltA_term *terms, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (ltA_is_constant(terms[i].value, 0)) continue;
+    ltA_fail(arena, LT_INVALID, "the sum of number %i and a coordinate is not defined",
+             terms[i].value);
+    return false;
+  }
+  return true;
+}
+
+/* Sorted terms that agree in the first 'level' modes of their paths. */
+static void append_terms(ltA_builder *b, const ltA_term *terms, size_t n, size_t level) {
+  size_t ended = count_ended(terms, n, level);
+  if (ended == n) {
+    ltA_append_int(b, sum_values(b->arena, terms, n));
+    return;
+  }
+  if (!check_zeros(b->arena, terms, ended)) return;
+  int64_t rank = path_mode(&terms[n - 1], level) + 1;
+  size_t open = ltA_open(b, LT_TUPLE), begin = ended;
+  for (int64_t mode = 0; mode < rank && !ltA_failed(b->arena); mode++) {
+    size_t end = begin;
+    while (end < n && path_mode(&terms[end], level) == mode) end++;
+    append_terms(b, terms + begin, end - begin, level + 1);
+    begin = end;
+  }
+  ltA_close(b, open, (size_t)rank);
+}
+
+/* One basis alone stays a basis. */
+static const lt_value *copy_basis(lt_arena *arena, const ltA_term *term) {
+  lt_value *basis = ltA_copy(arena, term->leaf);
+  if (basis == NULL) return NULL;
+  basis->value = term->value.value;
+  basis->promise = term->value.promise;
+  return basis;
+}
+
+const lt_value *ltA_sum_terms(lt_arena *arena, ltA_term *terms, size_t n) {
+  if (ltA_failed(arena)) return NULL;
+  ltA_sort(terms, n, sizeof *terms, compare_paths);
+  size_t numbers = count_ended(terms, n, 0);
+  if (n - numbers == 1) {
+    if (!check_zeros(arena, terms, numbers)) return NULL;
+    return copy_basis(arena, &terms[numbers]);
+  }
+  ltA_builder b;
+  ltA_begin(&b, arena);
+  append_terms(&b, terms, n, 0);
+  return ltA_finish(&b);
+}

@@ -69,18 +69,19 @@ const lt_value *lt_cosize(lt_arena *arena, const lt_value *layout) {
   return lt_product(arena, codomain_of(arena, "cosize", layout));
 }
 
-/* Sums the bases alone: their coefficients do not matter, and might overflow. */
+/* The coefficients do not matter, and the sum of the strides might overflow. */
 const lt_value *lt_coprofile(lt_arena *arena, const lt_value *layout) {
   if (ltA_failed(arena)) return NULL;
   layout = domain_layout(arena, "coprofile", layout);
   if (layout == NULL) return NULL;
   ltA_mark mark = ltA_get_mark(arena);
   const lt_value *stride = ltA_stride(layout);
-  const lt_value *sum = lt_integer(arena, 0);
-  for (const lt_value *node = stride; node < ltA_next(stride) && sum != NULL;) {
-    if (node->kind == LT_BASIS)
-      sum = ltA_add_values(arena, sum, ltA_scale_value(arena, node, ltA_static(0)));
+  ltA_term *terms = ltA_new_bytes(arena, stride->length * sizeof *terms);
+  if (terms == NULL) return NULL;
+  size_t n = 0;
+  for (const lt_value *node = stride; node < ltA_next(stride);) {
+    if (!ltA_is_tuple(node)) terms[n++] = (ltA_term){node, ltA_static(0)};
     node = ltA_is_tuple(node) ? node + 1 : ltA_next(node);
   }
-  return ltA_keep(arena, mark, ltA_as_tuple(arena, sum));
+  return ltA_keep(arena, mark, ltA_as_tuple(arena, ltA_sum_terms(arena, terms, n)));
 }

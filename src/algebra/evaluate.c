@@ -74,44 +74,51 @@ static lt_int index_of(lt_arena *arena, const lt_value *coord, const lt_value *s
 
 /* ---- Indices that are coordinates: strides with bases ---------------------------------------- */
 
-static const lt_value *add_index(lt_arena *arena, const lt_value *sum, const lt_value *index) {
-  if (sum == NULL || index == NULL) return index;
-  return ltA_add_values(arena, sum, index);
-}
-
-static const lt_value *split_to_value(lt_arena *arena, lt_int index, const lt_value *shape,
-                                      const lt_value *stride) {
-  if (!ltA_is_tuple(shape)) return ltA_scale_value(arena, stride, index);
-  const lt_value *sum = NULL, *d = ltA_first(stride);
-  for (const lt_value *s = ltA_first(shape); s < ltA_next(shape) && !ltA_failed(arena);
-       s = ltA_next(s)) {
+/* A term for each leaf of the stride. Returns the place after the last one. */
+static ltA_term *split_to_terms(lt_arena *arena, lt_int index, const lt_value *shape,
+                                const lt_value *stride, ltA_term *at) {
+  if (!ltA_is_tuple(shape)) {
+    *at = (ltA_term){stride, ltA_mul(arena, ltA_int(stride), index)};
+    return at + 1;
+  }
+  const lt_value *d = ltA_first(stride);
+  for (const lt_value *s = ltA_first(shape); s < ltA_next(shape); s = ltA_next(s)) {
     lt_int within = index;
     if (ltA_next(s) < ltA_next(shape) && !ltA_is_constant(index, 0)) {
       lt_int size = ltA_product(arena, s);
       within = ltA_mod(arena, index, size);
       index = ltA_div(arena, index, size);
     }
-    sum = add_index(arena, sum, split_to_value(arena, within, s, d));
+    at = split_to_terms(arena, within, s, d, at);
     d = ltA_next(d);
   }
-  return sum == NULL ? lt_integer(arena, 0) : sum;
+  return at;
+}
+
+static ltA_term *collect_terms(lt_arena *arena, const lt_value *coord, const lt_value *shape,
+                               const lt_value *stride, ltA_term *at) {
+  if (!ltA_is_tuple(coord)) {
+    lt_int index;
+    return read_index(arena, coord, &index) ? split_to_terms(arena, index, shape, stride, at) : at;
+  }
+  if (!check_coord_rank(arena, coord, shape)) return at;
+  const lt_value *s = ltA_first(shape), *d = ltA_first(stride);
+  for (const lt_value *c = ltA_first(coord); c < ltA_next(coord) && !ltA_failed(arena);
+       c = ltA_next(c)) {
+    at = collect_terms(arena, c, s, d, at);
+    s = ltA_next(s);
+    d = ltA_next(d);
+  }
+  return at;
 }
 
 static const lt_value *value_of(lt_arena *arena, const lt_value *coord, const lt_value *shape,
                                 const lt_value *stride) {
-  if (!ltA_is_tuple(coord)) {
-    lt_int index;
-    return read_index(arena, coord, &index) ? split_to_value(arena, index, shape, stride) : NULL;
-  }
-  if (!check_coord_rank(arena, coord, shape)) return NULL;
-  const lt_value *sum = NULL, *s = ltA_first(shape), *d = ltA_first(stride);
-  for (const lt_value *c = ltA_first(coord); c < ltA_next(coord) && !ltA_failed(arena);
-       c = ltA_next(c)) {
-    sum = add_index(arena, sum, value_of(arena, c, s, d));
-    s = ltA_next(s);
-    d = ltA_next(d);
-  }
-  return sum == NULL ? lt_integer(arena, 0) : sum;
+  ltA_mark mark = ltA_get_mark(arena);
+  ltA_term *terms = ltA_new_bytes(arena, ltA_count_leaves(stride) * sizeof *terms);
+  if (terms == NULL) return NULL;
+  ltA_term *end = collect_terms(arena, coord, shape, stride, terms);
+  return ltA_keep(arena, mark, ltA_sum_terms(arena, terms, (size_t)(end - terms)));
 }
 
 /* ---- Layouts -------------------------------------------------------------------------------- */
@@ -147,13 +154,9 @@ static const lt_value *apply_layout(lt_arena *arena, const lt_value *coord, cons
   int64_t offset = 0;
   if (is_plain(shape) && is_plain(stride) && add_offset(coord, shape, stride, &offset))
     return ltA_from_int(arena, ltA_static(offset));
-  if (!has_basis(stride)) {
-    lt_int index = index_of(arena, coord, shape, stride);
-    return ltA_failed(arena) ? NULL : ltA_from_int(arena, index);
-  }
-  ltA_mark mark = ltA_get_mark(arena);
-  const lt_value *index = value_of(arena, coord, shape, stride);
-  return ltA_failed(arena) ? NULL : ltA_keep(arena, mark, index);
+  if (has_basis(stride)) return value_of(arena, coord, shape, stride);
+  lt_int index = index_of(arena, coord, shape, stride);
+  return ltA_failed(arena) ? NULL : ltA_from_int(arena, index);
 }
 
 /* ---- Colexicographic indices of a shape ------------------------------------------------------ */

@@ -225,38 +225,58 @@ static const lt_value *skip_leaf(const lt_value *node) {
   return ltA_is_tuple(node) ? node + 1 : ltA_next(node);
 }
 
-const lt_value *lt_sum(lt_arena *arena, const lt_value *tuple) {
-  if (ltA_failed(arena)) return NULL;
-  const lt_value *sum = lt_integer(arena, 0);
+/* Records a term for each leaf of 'tree', or returns NULL. */
+static const lt_value *sum_leaves(lt_arena *arena, const lt_value *tuple, ltA_term *terms) {
+  size_t n = 0;
   for (const lt_value *node = tuple; node < ltA_next(tuple); node = skip_leaf(node)) {
     if (ltA_is_tuple(node)) continue;
     if (!ltA_is_stride_leaf(node))
       return ltA_fail(arena, LT_INVALID, "sum: %v in %v is no integer", node, tuple);
-    sum = ltA_add_values(arena, sum, node);
-    if (sum == NULL) return NULL;
+    terms[n++] = (ltA_term){node, ltA_int(node)};
   }
-  return sum;
+  return ltA_sum_terms(arena, terms, n);
 }
 
-static const lt_value *multiply_leaves(lt_arena *arena, const lt_value *x, const lt_value *y) {
-  if (ltA_is_integer(x) && ltA_is_stride_leaf(y)) return ltA_scale_value(arena, y, ltA_int(x));
-  if (ltA_is_integer(y) && ltA_is_stride_leaf(x)) return ltA_scale_value(arena, x, ltA_int(y));
-  return ltA_fail(arena, LT_INVALID, "inner_product: %v and %v are not nested alike", x, y);
+const lt_value *lt_sum(lt_arena *arena, const lt_value *tuple) {
+  if (ltA_failed(arena)) return NULL;
+  ltA_mark mark = ltA_get_mark(arena);
+  ltA_term *terms = ltA_new_bytes(arena, tuple->length * sizeof *terms);
+  return terms == NULL ? NULL : ltA_keep(arena, mark, sum_leaves(arena, tuple, terms));
+}
+
+/* The product of two leaves, of which one may be a basis. */
+static bool multiply_leaves(lt_arena *arena, const lt_value *x, const lt_value *y, ltA_term *term) {
+  if ((ltA_is_integer(x) && ltA_is_stride_leaf(y)) || (ltA_is_integer(y) && x->kind == LT_BASIS)) {
+    *term = (ltA_term){ltA_is_integer(y) ? x : y, ltA_mul(arena, ltA_int(x), ltA_int(y))};
+    return true;
+  }
+  ltA_fail(arena, LT_INVALID, "inner_product: %v and %v are not nested alike", x, y);
+  return false;
+}
+
+/* Trees of one nesting are walked node by node. Returns the number of terms. */
+static size_t multiply_trees(lt_arena *arena, const lt_value *x, const lt_value *y,
+                             ltA_term *terms) {
+  size_t n = 0;
+  const lt_value *yi = y;
+  for (const lt_value *xi = x; xi < ltA_next(x); xi = skip_leaf(xi)) {
+    if (same_rank(xi, yi)) {
+      yi++;
+      continue;
+    }
+    if (!multiply_leaves(arena, xi, yi, &terms[n++])) return 0;
+    yi = ltA_next(yi);
+  }
+  return n;
 }
 
 const lt_value *lt_inner_product(lt_arena *arena, const lt_value *a, const lt_value *b) {
   if (ltA_failed(arena)) return NULL;
-  if (!ltA_is_tuple(a) || !ltA_is_tuple(b)) return multiply_leaves(arena, a, b);
-  if (!same_rank(a, b))
-    return ltA_fail(arena, LT_INVALID, "inner_product: %v and %v are not of one rank", a, b);
-  const lt_value *sum = lt_integer(arena, 0);
-  const lt_value *bi = ltA_first(b);
-  for (const lt_value *ai = ltA_first(a); ai < ltA_next(a) && sum != NULL; ai = ltA_next(ai)) {
-    const lt_value *term = lt_inner_product(arena, ai, bi);
-    sum = term == NULL ? NULL : ltA_add_values(arena, sum, term);
-    bi = ltA_next(bi);
-  }
-  return sum;
+  ltA_mark mark = ltA_get_mark(arena);
+  ltA_term *terms = ltA_new_bytes(arena, a->length * sizeof *terms);
+  if (terms == NULL) return NULL;
+  size_t n = multiply_trees(arena, a, b, terms);
+  return ltA_keep(arena, mark, ltA_sum_terms(arena, terms, n));
 }
 
 /* ---- Extremes and divisors ------------------------------------------------------------------ */

@@ -130,26 +130,9 @@ static bool rank_modes(ranking *r, const lt_value *order) {
   return true;
 }
 
-/* Moves the mode at 'i' down in a heap of 'count' whose largest rank is on top. */
-static void sift_down(ranked_mode *heap, size_t count, size_t i) {
-  ranked_mode mode = heap[i];
-  for (size_t child = 2 * i + 1; child < count; child = 2 * i + 1) {
-    if (child + 1 < count && heap[child + 1].rank > heap[child].rank) child++;
-    if (heap[child].rank <= mode.rank) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = mode;
-}
-
-static void sort_by_rank(ranked_mode *modes, size_t count) {
-  for (size_t i = count / 2; i-- > 0;) sift_down(modes, count, i);
-  for (size_t end = count; end-- > 1;) {
-    ranked_mode largest = modes[0];
-    modes[0] = modes[end];
-    modes[end] = largest;
-    sift_down(modes, end, 0);
-  }
+static int compare_ranks(const void *x, const void *y) {
+  int64_t a = ((const ranked_mode *)x)->rank, b = ((const ranked_mode *)y)->rank;
+  return (a > b) - (a < b);
 }
 
 /* Modes of one rank start from one stride. */
@@ -200,7 +183,7 @@ static const lt_value *compact_order(lt_arena *arena, const lt_value *shape,
   r.modes = ltA_new_bytes(arena, order->length * sizeof *r.modes);
   lt_value *stride = ltA_copy(arena, shape);
   if (stride == NULL || !collect_modes(&r, shape, order) || !rank_modes(&r, order)) return NULL;
-  sort_by_rank(r.modes, r.count);
+  ltA_sort(r.modes, r.count, sizeof *r.modes, compare_ranks);
   find_starts(&r);
   order_modes(&r, stride, order, 0);
   return ltA_failed(arena) ? NULL : ltA_keep(arena, mark, stride);

@@ -243,4 +243,18 @@ const lt_value *ltA_scale_value(lt_arena *arena, const lt_value *x, lt_int facto
 /* A basis as a tuple; anything else is itself. */
 const lt_value *ltA_as_tuple(lt_arena *arena, const lt_value *x);
 
+/* 'value' in the place that 'leaf', an integer or a scaled basis, names; its own number aside. */
+typedef struct ltA_term {
+  const lt_value *leaf;
+  lt_int value;
+} ltA_term;
+
+/* The sum of 'n' terms, as ltA_add_values would make it one by one; reorders them. */
+const lt_value *ltA_sum_terms(lt_arena *arena, ltA_term *terms, size_t n);
+
+/* ---- Sorting -------------------------------------------------------------------------------- */
+
+/* Sorts items of at most 64 bytes in place; equal ones may come in any order. */
+void ltA_sort(void *items, size_t count, size_t size, int (*compare)(const void *x, const void *y));
+
 #endif
