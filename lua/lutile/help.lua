@@ -9,23 +9,27 @@ local WIDTH = 80
 -- ---- The annotations --------------------------------------------------------------------------
 
 -- "functions.size" and "lutile.size" are size; functions of other tables keep the table's name.
-local function plain_name(owner, name)
+local function plain_name(owner, separator, name)
   if owner == "functions" or owner == "lutile" then return name end
-  return owner .. "." .. name
+  return owner .. separator .. name
 end
 
--- Entries in the order of the text, and by name: { name, signature, text }.
+local function add_entry(entries, plain, arguments, lines)
+  local entry = { name = plain, signature = plain .. arguments }
+  entry.text = table.concat(lines, " ")
+  entries[#entries + 1], entries[plain] = entry, entry
+  local method = plain:match ":(.*)"
+  if method and not entries[method] then entries[method] = entry end
+end
+
+-- Entries in the order of the text, and by name: { name, signature, text }. A method of a class is
+-- found as "class:method", and as "method" where no function has that name.
 function M.parse(text)
   local entries, lines = {}, {}
   for line in text:gmatch "[^\n]*" do
     local comment = line:match "^%-%-%-([^@|].*)$"
-    local owner, name, arguments = line:match "^function (%w+)[.:]([%w_]+)(%b())"
-    if name then
-      local plain = plain_name(owner, name)
-      local entry = { name = plain, signature = plain .. arguments }
-      entry.text = table.concat(lines, " ")
-      entries[#entries + 1], entries[plain] = entry, entry
-    end
+    local owner, separator, name, arguments = line:match "^function (%w+)([.:])([%w_]+)(%b())"
+    if name then add_entry(entries, plain_name(owner, separator, name), arguments, lines) end
     if comment then
       lines[#lines + 1] = comment
     elseif not line:find "^%-%-%-" then
@@ -58,7 +62,9 @@ end
 
 local function names_of(entries)
   local names = {}
-  for i, entry in ipairs(entries) do names[i] = entry.name end
+  for _, entry in ipairs(entries) do
+    if not entry.name:find ":" then names[#names + 1] = entry.name end
+  end
   return table.concat(names, "  ")
 end
 

@@ -68,6 +68,11 @@ function functions.make_stride(...) end
 ---@return lutile.Value
 function functions.make_coord(...) end
 
+---The tuple of the arguments.
+---@param ... lutile.Operand
+---@return lutile.Value
+function functions.make_tuple(...) end
+
 ---The tuple of the arguments, layouts among them: a tiler, mode by mode.
 ---@param ... lutile.Operand
 ---@return lutile.Value
@@ -791,6 +796,360 @@ function functions.print_layout(layout, file) end
 ---Writes the same table as a LaTeX document.
 ---@param layout lutile.Operand
 ---@param file? file* standard output
+function functions.print_latex(layout, file) end
+
+-- Kinds of values
+
+---Whether x is a composed layout.
+---@param x any
+---@return boolean
+function functions.is_composed_layout(x) end
+
+---Whether x is an integer, static or dynamic.
+---@param x any
+---@return boolean
+function functions.is_integral(x) end
+
+---Whether x is a scaled basis.
+---@param x any
+---@return boolean
+function functions.is_scaled_basis(x) end
+
+---Whether x is a swizzle.
+---@param x any
+---@return boolean
+function functions.is_swizzle(x) end
+
+---Whether x is a tensor, over memory or over nothing.
+---@param x any
+---@return boolean
+function functions.is_tensor(x) end
+
+---Whether x is the wildcard _.
+---@param x any
+---@return boolean
+function functions.is_underscore(x) end
+
+-- Tensors
+
+---An offset and a layout over elements in memory.
+---@class lutile.Tensor: lutile.Value
+---@field data lutile.Buffer
+---@field dtype lutile.dtype
+---@operator call: number|lutile.Tensor
+
+---Memory of the host.
+---@class lutile.Buffer
+---@field dtype lutile.dtype
+---@field space "gmem"|"smem"|"rmem"
+---@field bytes fun(self: lutile.Buffer): string
+
+---@alias lutile.dtype
+---| "f64"|"f32"|"tf32"|"f16"|"bf16"|"e4m3"|"e5m2"|"e3m2"|"e2m3"|"e2m1"|"ue8m0"|"ue4m3"
+---| "s32"|"s16"|"s8"|"u8"|"s4"|"u4"|"b1"|"c64"
+
+---A tensor with a layout (or a shape and a stride) over data: a buffer or another tensor; over new
+---memory of an element type; or, where the layout comes first, over nothing.
+---@param data lutile.Buffer|lutile.Tensor|lutile.dtype|lutile.Operand
+---@param layout? lutile.Operand
+---@param stride? lutile.Operand
+---@return lutile.Tensor
+function functions.make_tensor(data, layout, stride) end
+
+---Memory for count elements; with a table its numbers, with a string its bytes.
+---@param dtype lutile.dtype
+---@param count integer|number[]|string
+---@return lutile.Buffer
+function functions.make_gmem_ptr(dtype, count) end
+
+---Memory for count elements that the threads of a block share; all threads ask for the same in the
+---same order.
+---@param dtype lutile.dtype
+---@param count integer
+---@return lutile.Buffer
+function functions.make_smem_ptr(dtype, count) end
+
+---The offset of a composed layout over shared memory with elements of this many bits.
+---@param bits integer
+---@return lutile.Value
+function functions.smem_ptr_flag_bits(bits) end
+
+---The tensor over nothing that has each coordinate at its coordinate.
+---@param shape lutile.Operand
+---@return lutile.Value
+function functions.make_identity_tensor(shape) end
+
+---The tensor over nothing c -> offset + layout(c).
+---@param layout lutile.Operand
+---@param offset? lutile.Operand 0
+---@return lutile.Value
+function functions.make_counting_tensor(layout, offset) end
+
+---A tensor with memory of its own, compact in the order of a tensor's strides.
+---@param tensor lutile.Tensor|lutile.Value
+---@param dtype? lutile.dtype
+---@return lutile.Tensor
+function functions.make_tensor_like(tensor, dtype) end
+
+---Writes 0 to every element.
+---@param tensor lutile.Tensor
+function functions.clear(tensor) end
+
+---Writes x to every element.
+---@param tensor lutile.Tensor
+---@param x number
+function functions.fill(tensor, x) end
+
+---Writes the elements of source to target, by linear coordinate, converting types.
+---@param source lutile.Tensor
+---@param target lutile.Tensor
+function functions.copy(source, target) end
+
+---As copy, but only where the predicate is true: a tensor of b1, or a function of the linear
+---coordinate.
+---@param predicate lutile.Tensor|fun(i: integer): boolean
+---@param source lutile.Tensor
+---@param target lutile.Tensor
+function functions.copy_if(predicate, source, target) end
+
+---A new tensor with the elements converted to another type; with two tensors, as copy.
+---@param tensor lutile.Tensor
+---@param dtype lutile.dtype|lutile.Tensor
+---@return lutile.Tensor?
+function functions.convert(tensor, dtype) end
+
+---Writes f of the elements of the other tensors to the last: transform(t, f), transform(a, t, f) or
+---transform(a, b, t, f).
+---@param ... lutile.Tensor|function
+function functions.transform(...) end
+
+---Writes alpha * x + beta * y to y.
+---@param alpha number
+---@param x lutile.Tensor
+---@param beta number
+---@param y lutile.Tensor
+function functions.axpby(alpha, x, beta, y) end
+
+---Prints a tensor of up to four modes as a table of its elements.
+---@param tensor lutile.Tensor
+function functions.print_tensor(tensor) end
+
+-- Matrix multiplication
+
+---@class lutile.MMA_Atom
+---@field name string
+---@field shape_mnk lutile.Value
+---@field thr_id lutile.Value
+---@field a_layout lutile.Value
+---@field b_layout lutile.Value
+---@field c_layout lutile.Value
+
+---@class lutile.TiledMMA: lutile.MMA_Atom
+---@field thr_layout_vmnk lutile.Value
+local TiledMMA = {}
+
+---@class lutile.ThrMMA: lutile.TiledMMA
+---@field thr_vmnk lutile.Value
+local ThrMMA = {}
+
+---The MMA instruction with a name of CuTe's: "SM80_16x8x16_F32F16F16F32_TN".
+---@param name string
+---@return lutile.MMA_Atom
+function functions.MMA_Atom(name) end
+
+---The atom of one fused multiply-add by one thread, for any element types.
+---@param d lutile.dtype
+---@param a? lutile.dtype d
+---@param b? lutile.dtype a
+---@param c? lutile.dtype d
+---@return lutile.MMA_Atom
+function functions.UniversalFMA(d, a, b, c) end
+
+---An iterator over the names of all MMA atoms.
+---@return fun(): string?
+function functions.mma_atoms() end
+
+---An atom repeated over a layout of threads (of atoms in M, N, K), and over a tile that a
+---permutation gives.
+---@param atom lutile.MMA_Atom|string
+---@param threads? lutile.Operand
+---@param permutation? lutile.Operand
+---@return lutile.TiledMMA
+function functions.make_tiled_mma(atom, threads, permutation) end
+
+---The extents M, N, K of the tile that a TiledMMA works on, or the one of a mode.
+---@param mma lutile.TiledMMA
+---@param mode? integer
+---@return lutile.Value|integer
+function functions.tile_size(mma, mode) end
+
+---The same as tile_size.
+---@param mma lutile.TiledMMA
+---@param mode? integer
+---@return lutile.Value|integer
+function functions.tile_shape(mma, mode) end
+
+---The registers for the part of A that falls to a thread.
+---@param mma lutile.ThrMMA
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor
+function functions.partition_fragment_A(mma, x) end
+
+---The registers for the part of B that falls to a thread.
+---@param mma lutile.ThrMMA
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor
+function functions.partition_fragment_B(mma, x) end
+
+---The registers for the part of C that falls to a thread; of a TiledMMA, for a tile of a shape.
+---@param mma lutile.ThrMMA
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor
+function functions.partition_fragment_C(mma, x) end
+
+---The shape of the part of A that falls to a thread.
+---@param mma lutile.TiledMMA
+---@param shape lutile.Operand
+---@return lutile.Value
+function functions.partition_shape_A(mma, shape) end
+
+---The shape of the part of B that falls to a thread.
+---@param mma lutile.TiledMMA
+---@param shape lutile.Operand
+---@return lutile.Value
+function functions.partition_shape_B(mma, shape) end
+
+---The shape of the part of C that falls to a thread.
+---@param mma lutile.TiledMMA
+---@param shape lutile.Operand
+---@return lutile.Value
+function functions.partition_shape_C(mma, shape) end
+
+---Adds the product of a and b's transpose to c, element by element, or over the fragments of an
+---MMA: gemm(a, b, c), gemm(d, a, b, c), gemm(mma, a, b, c), gemm(mma, d, a, b, c).
+---@param ... lutile.TiledMMA|lutile.Tensor
+function functions.gemm(...) end
+
+---The part of a TiledMMA that a thread takes.
+---@param thread integer
+---@return lutile.ThrMMA
+function TiledMMA:get_slice(thread) end
+
+---The same as get_slice.
+---@param thread integer
+---@return lutile.ThrMMA
+function TiledMMA:get_thread_slice(thread) end
+
+---The layout (V, M, N, K) of the threads.
+---@return lutile.Value
+function TiledMMA:get_thr_layout_vmnk() end
+
+---The tilers in M, N and K, or the one of a mode.
+---@param mode? integer
+---@return lutile.Value
+function TiledMMA:permutation_mnk(mode) end
+
+---The extents M, N, K of the tile.
+---@param mode? integer
+---@return lutile.Value
+function TiledMMA:tile_size_mnk(mode) end
+
+---A layout of A as (thread, value) modes.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function TiledMMA:thrfrg_A(x) end
+
+---The layout (thread, value) -> place in a tile of A.
+---@return lutile.Value
+function TiledMMA:get_layoutA_TV() end
+
+---A layout of B as (thread, value) modes.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function TiledMMA:thrfrg_B(x) end
+
+---The layout (thread, value) -> place in a tile of B.
+---@return lutile.Value
+function TiledMMA:get_layoutB_TV() end
+
+---A layout of C as (thread, value) modes.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function TiledMMA:thrfrg_C(x) end
+
+---The layout (thread, value) -> place in a tile of C.
+---@return lutile.Value
+function TiledMMA:get_layoutC_TV() end
+
+---The part of A that falls to the thread: a view of a tensor, a counting tensor of a layout.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function ThrMMA:partition_A(x) end
+
+---Registers for a part of A.
+---@param part lutile.Tensor|lutile.Operand
+---@return lutile.Tensor
+function ThrMMA:make_fragment_A(part) end
+
+---The part of B that falls to the thread: a view of a tensor, a counting tensor of a layout.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function ThrMMA:partition_B(x) end
+
+---Registers for a part of B.
+---@param part lutile.Tensor|lutile.Operand
+---@return lutile.Tensor
+function ThrMMA:make_fragment_B(part) end
+
+---The part of C that falls to the thread: a view of a tensor, a counting tensor of a layout.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function ThrMMA:partition_C(x) end
+
+---Registers for a part of C.
+---@param part lutile.Tensor|lutile.Operand
+---@return lutile.Tensor
+function ThrMMA:make_fragment_C(part) end
+
+-- The host executor
+
+---@class lutile.Index
+---@field x integer
+---@field y integer
+---@field z integer
+
+---@type lutile.Index
+functions.threadIdx = nil
+---@type lutile.Index
+functions.blockIdx = nil
+---@type lutile.Index
+functions.blockDim = nil
+---@type lutile.Index
+functions.gridDim = nil
+
+---Runs a kernel, a function of the further arguments, for every thread of a grid of blocks: {grid =
+---n or {x, y, z}, block = n or {x, y, z}}.
+---@param kernel function
+---@param extents table
+---@param ... any
+function functions.launch(kernel, extents, ...) end
+
+---Waits until all threads of the block have come here.
+function functions.sync() end
+
+---The same as sync.
+function functions.__syncthreads() end
+
+-- Pictures
+
+---Prints a layout as a table of its offsets, mode 0 down and mode 1 across.
+---@param layout lutile.Operand
+---@param file? file* io.stdout
+function functions.print_layout(layout, file) end
+
+---Prints a layout as a picture in LaTeX.
+---@param layout lutile.Operand
+---@param file? file* io.stdout
 function functions.print_latex(layout, file) end
 
 ---Puts the module's names into a table (the globals where none is given), never over names that are
