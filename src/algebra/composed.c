@@ -36,8 +36,7 @@ const lt_value *ltA_with_layout_b(lt_arena *arena, const lt_value *composed,
 
 /*
 ** A swizzle of byte addresses, as one of indices of 'bits'-bit elements. Bits that it reads below
-*an
-** element are 0 in every address; bits that it writes there would move a part of an element.
+** an element are 0 in every address; bits that it writes there would move a part of an element.
 */
 static const lt_value *count_in_elements(lt_arena *arena, const lt_value *swizzle, int64_t bits) {
   ltA_swizzle s = ltA_unpack_swizzle(swizzle);
@@ -98,8 +97,8 @@ const lt_value *ltA_apply_composed(lt_arena *arena, const lt_value *composed,
 /* ---- A layout after a swizzle --------------------------------------------------------------- */
 
 /*
-** The swizzle s with a(swizzle(b(i))) == s(a(b(i))) for all i in the domain of 'b'. Its parameters
-** are part of the form, so that they come from static numbers only.
+** The swizzle s with a(swizzle(b(i))) == s(a(b(i))) for all i in the domain of 'b'. Its
+** parameters are part of the form, so that they come from static numbers only.
 */
 static const lt_value *move_swizzle(lt_arena *arena, const lt_value *a, const lt_value *swizzle,
                                     const lt_value *b) {

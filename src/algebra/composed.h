@@ -63,8 +63,8 @@ const lt_value *ltA_with_layout_b(lt_arena *arena, const lt_value *composed,
                                   const lt_value *layout_b);
 
 /*
-** 'composed' itself, or, in the shared memory form, the same function with a swizzle that counts in
-** elements and offset 0. Fails where the swizzle would tear elements apart.
+** 'composed' itself, or, in the shared memory form, the same function with a swizzle that counts
+** in elements and offset 0. Fails where the swizzle would tear elements apart.
 */
 const lt_value *ltA_count_in_elements(lt_arena *arena, const lt_value *composed);
 
@@ -79,8 +79,7 @@ const lt_value *ltA_logical_product_composed(lt_arena *arena, const lt_value *bl
 
 /* ---- Trying --------------------------------------------------------------------------------- */
 
-/* An operation that may be refused, between a begin and an end, with the arena's error kept clean.
- */
+/* An operation that may be refused, between a begin and an end: its error is not the arena's. */
 typedef struct ltA_attempt {
   lt_error *outer;
   lt_error inner;

@@ -23,11 +23,11 @@ static ltA_map map_of_part(lt_arena *arena, const lt_value *part) {
 
 /*
 ** As many indices 0 to 2^k - 1 as a plain layout maps back: inverse(swizzle(i)) is linear over
-*bits, and
-** a layout where the images of the bits do not overlap.
+** bits, and a layout where the images of the bits do not overlap.
 */
 static const lt_value *invert_low_bits(lt_arena *arena, const ltA_map *layout,
-                                       const ltA_map *inverse, ltA_swizzle s, int64_t size) {
+                                       const ltA_map *inverse, ltA_swizzle s, int64_t size,
+                                       int64_t limit) {
   ltA_builder shape;
   ltA_builder stride;
   ltA_begin(&shape, arena);
@@ -41,7 +41,9 @@ static const lt_value *invert_low_bits(lt_arena *arena, const ltA_map *layout,
     int64_t image;
     int64_t back;
     if (!ltA_map_index(inverse, ltA_swizzle_index(s, index), &image) || image < 0) break;
-    if (((uint64_t)image & taken) != 0 || !ltA_map_index(layout, image, &back)) break;
+    if (((uint64_t)image & taken) != 0 || image >= limit - (int64_t)taken ||
+        !ltA_map_index(layout, image, &back))
+      break;
     if (ltA_swizzle_index(s, back) != index) break;
     taken |= (uint64_t)image;
     ltA_append_int(&shape, ltA_static(2));
@@ -55,8 +57,9 @@ static const lt_value *invert_low_bits(lt_arena *arena, const ltA_map *layout,
 
 /* The same for an inverse of any size, checked: 1:0 maps index 0 back, whatever the layout. */
 static const lt_value *invert_plainly(lt_arena *arena, const ltA_map *layout,
-                                      const ltA_map *inverse, ltA_swizzle s, int64_t size) {
-  const lt_value *low = invert_low_bits(arena, layout, inverse, s, size);
+                                      const ltA_map *inverse, ltA_swizzle s, int64_t size,
+                                      int64_t limit) {
+  const lt_value *low = invert_low_bits(arena, layout, inverse, s, size, limit);
   const lt_value *count = low == NULL ? NULL : lt_size(arena, low);
   if (count == NULL) return NULL;
   const ltA_map law[] = {with_swizzle(*layout, s), ltA_map_of_layout(arena, low)};
@@ -67,14 +70,15 @@ static const lt_value *invert_plainly(lt_arena *arena, const ltA_map *layout,
 
 /*
 ** swizzle(layout(r(i))) == i for all i < size(r). With 'inverse' that of the layout,
-*inverse(swizzle(i))
-** is one; this finds it as moved(inverse(i)), or else gives as much of it as a plain layout can.
+** inverse(swizzle(i)) is one; this finds it as moved(inverse(i)), or else gives as much of it as
+** a plain layout can.
 */
 static const lt_value *right_inverse_swizzled(lt_arena *arena, const lt_value *swizzle,
                                               const lt_value *layout) {
   const lt_value *inverse = lt_right_inverse(arena, layout);
   if (inverse == NULL) return NULL;
   const lt_value *size = lt_size(arena, inverse);
+  const lt_value *limit = lt_size(arena, layout);
   ltA_swizzle s = ltA_unpack_swizzle(swizzle);
   ltA_map of_layout = ltA_map_of_layout(arena, layout);
   ltA_map of_inverse = ltA_map_of_layout(arena, inverse);
@@ -85,10 +89,12 @@ static const lt_value *right_inverse_swizzled(lt_arena *arena, const lt_value *s
   size_t n = ltA_move_swizzle(&of_inverse, s, is_static ? &active : NULL, moved);
   for (size_t i = 0; i < n; i++) {
     const ltA_map law[] = {with_swizzle(of_layout, s), with_swizzle(of_inverse, moved[i])};
-    if (ltA_maps_agree(law, 2, NULL, 0, size->value))
+    if (ltA_maps_stay_below(law + 1, 1, size->value, limit->value) &&
+        ltA_maps_agree(law, 2, NULL, 0, size->value))
       return ltA_compose_parts(arena, ltA_pack_swizzle(arena, moved[i]), ltA_zero(), inverse);
   }
-  if (is_static) return invert_plainly(arena, &of_layout, &of_inverse, s, size->value);
+  if (is_static)
+    return invert_plainly(arena, &of_layout, &of_inverse, s, size->value, limit->value);
   return ltA_fail(arena, LT_INVALID,
                   "right_inverse: %v o 0 o %v: the swizzle does not move through the inverse %v",
                   swizzle, layout, inverse);
@@ -112,7 +118,8 @@ static const lt_value *left_inverse_swizzled(lt_arena *arena, const lt_value *sw
   ltA_map forward = with_swizzle(of_layout, s);
   for (size_t i = 0; i < n; i++) {
     const ltA_map law[] = {forward, with_swizzle(of_inverse, moved[i]), forward};
-    if (ltA_maps_agree(law, 3, &forward, 1, size->value))
+    if (ltA_maps_stay_below(law + 1, 2, size->value, size->value) &&
+        ltA_maps_agree(law, 3, &forward, 1, size->value))
       return ltA_compose_parts(arena, ltA_pack_swizzle(arena, moved[i]), ltA_zero(), inverse);
   }
   return ltA_fail(arena, LT_INVALID,
@@ -125,35 +132,42 @@ static const lt_value *left_inverse_swizzled(lt_arena *arena, const lt_value *sw
 typedef const lt_value *inverse_function(lt_arena *arena, const lt_value *x);
 
 /*
-** inverse(B) o -offset o inverse(A) where the law holds at every index: of the left inverse over
-*the
-** domain of B, of the right inverse over that of inverse(A), which a swizzle lacks.
+** The law of the inverse at every index: of the left one over the domain of B, of the right one
+** over that of inverse(A), which a swizzle lacks. Indices must come back into the domain of B.
 */
-static const lt_value *inverse_of_parts(lt_arena *arena, const lt_value *composed, bool is_left) {
-  inverse_function *inverse = is_left ? lt_left_inverse : lt_right_inverse;
-  const lt_value *a = ltA_layout_a(composed);
+static bool is_inverse(lt_arena *arena, const lt_value *composed, const lt_value *inverse,
+                       bool is_left) {
   const lt_value *b = ltA_layout_b(composed);
+  const lt_value *domain = is_left ? b : ltA_layout_b(inverse);
+  if (!ltA_is_layout(b) || !ltA_is_layout(domain)) return false;
+  const ltA_map forward[] = {map_of_part(arena, ltA_layout_a(composed)),
+                             with_outer(map_of_part(arena, b), ltA_offset(composed)->value)};
+  const ltA_map back[] = {
+      map_of_part(arena, ltA_layout_a(inverse)),
+      with_outer(map_of_part(arena, ltA_layout_b(inverse)), ltA_offset(inverse)->value)};
+  const lt_value *size = lt_size(arena, domain);
+  const lt_value *limit = lt_size(arena, b);
+  if (ltA_failed(arena)) return false;
+  for (size_t i = 0; i < 2; i++)
+    if (forward[i].leaves == NULL || back[i].leaves == NULL) return false;
+  const ltA_map law[] = {forward[0], forward[1], back[0], back[1], forward[0], forward[1]};
+  size_t count = is_left ? 6 : 4;
+  return ltA_maps_stay_below(law + 2, count - 2, size->value, limit->value) &&
+         ltA_maps_agree(law, count, forward, is_left ? 2 : 0, size->value);
+}
+
+/* inverse(B) o -offset o inverse(A), where that is one. */
+static const lt_value *inverse_of_parts(lt_arena *arena, const lt_value *composed, bool is_left) {
+  inverse_function *invert = is_left ? lt_left_inverse : lt_right_inverse;
   const lt_value *offset = ltA_offset(composed);
-  const lt_value *inverse_a = inverse(arena, a);
-  const lt_value *inverse_b = inverse(arena, b);
-  const lt_value *back = ltA_is_integer(offset) ? inverse(arena, offset) : NULL;
-  const lt_value *domain = is_left ? b : inverse_a;
-  if (ltA_failed(arena)) return NULL;
-  if (back != NULL && ltA_is_layout(domain)) {
-    const lt_value *size = lt_size(arena, domain);
-    ltA_map forward[] = {map_of_part(arena, a), with_outer(map_of_part(arena, b), offset->value)};
-    ltA_map law[] = {forward[0],
-                     forward[1],
-                     map_of_part(arena, inverse_b),
-                     with_outer(map_of_part(arena, inverse_a), back->value),
-                     forward[0],
-                     forward[1]};
+  if (ltA_is_integer(offset)) {
+    const lt_value *inverse_a = invert(arena, ltA_layout_a(composed));
+    const lt_value *inverse_b = invert(arena, ltA_layout_b(composed));
+    const lt_value *back = invert(arena, offset);
     if (ltA_failed(arena)) return NULL;
-    bool is_plain = true;
-    for (size_t i = 0; i < 4; i++) is_plain = is_plain && law[i].leaves != NULL;
-    if (is_plain && (is_left ? ltA_maps_agree(law, 6, forward, 2, size->value)
-                             : ltA_maps_agree(law, 4, NULL, 0, size->value)))
-      return lt_make_composed_layout(arena, inverse_b, back, inverse_a);
+    const lt_value *inverse = lt_make_composed_layout(arena, inverse_b, back, inverse_a);
+    if (inverse == NULL) return NULL;
+    if (is_inverse(arena, composed, inverse, is_left)) return inverse;
   }
   return ltA_fail(arena, LT_INVALID,
                   "%s_inverse: %v: the inverses of its parts are none of the whole (with an offset "

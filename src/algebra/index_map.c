@@ -1,7 +1,7 @@
 /*
-** Laws between functions of an index. A layout whose leaves set bits of their own, each its own, is
-** linear over exclusive or, and so is a swizzle: two such functions that agree at 0 and at every
-** power of two agree everywhere.
+** Laws between functions of an index. A layout whose leaves set bits of their own, each its own,
+** is linear over exclusive or, and so is a swizzle: two such functions that agree at 0 and at
+** every power of two agree everywhere.
 */
 #include "index_map.h"
 
@@ -106,8 +106,8 @@ static bool claim_bits(int64_t stride, int count, uint64_t *taken) {
 }
 
 /*
-** Whether the map is affine over bits for all indices below 2^bits. Then 'bits' becomes the number
-** of bits of its images.
+** Whether the map is affine over bits for all indices below 2^bits. Then 'bits' becomes the
+** number of bits of its images.
 */
 static bool is_linear(const ltA_map *map, int *bits) {
   if (map->offset < 0 || map->outer < 0) return false;
@@ -131,9 +131,10 @@ static bool is_linear(const ltA_map *map, int *bits) {
   return *bits < 63;
 }
 
-static bool is_linear_chain(const ltA_map *f, size_t count, int bits) {
+/* The same for maps one behind the other. */
+static bool is_linear_chain(const ltA_map *f, size_t count, int *bits) {
   while (count-- > 0)
-    if (!is_linear(&f[count], &bits)) return false;
+    if (!is_linear(&f[count], bits)) return false;
   return true;
 }
 
@@ -157,7 +158,9 @@ bool ltA_maps_agree(const ltA_map *f, size_t f_count, const ltA_map *g, size_t g
                     int64_t size) {
   if (size <= 0) return true;
   int bits = width_of((uint64_t)size - 1);
-  if (bits < 63 && is_linear_chain(f, f_count, bits) && is_linear_chain(g, g_count, bits)) {
+  int f_bits = bits;
+  int g_bits = bits;
+  if (bits < 63 && is_linear_chain(f, f_count, &f_bits) && is_linear_chain(g, g_count, &g_bits)) {
     if (!agree_at(f, f_count, g, g_count, 0)) return false;
     for (int k = 0; k < bits; k++)
       if (!agree_at(f, f_count, g, g_count, (int64_t)1 << k)) return false;
@@ -166,5 +169,16 @@ bool ltA_maps_agree(const ltA_map *f, size_t f_count, const ltA_map *g, size_t g
   if (size > MOST_INDICES) return false;
   for (int64_t i = 0; i < size; i++)
     if (!agree_at(f, f_count, g, g_count, i)) return false;
+  return true;
+}
+
+bool ltA_maps_stay_below(const ltA_map *f, size_t count, int64_t size, int64_t limit) {
+  int bits = size <= 0 ? 0 : width_of((uint64_t)size - 1);
+  if (bits < 63 && is_linear_chain(f, count, &bits) && (int64_t)1 << bits <= limit) return true;
+  if (size > MOST_INDICES) return false;
+  for (int64_t i = 0; i < size; i++) {
+    int64_t image;
+    if (!map_chain(f, count, i, &image) || image < 0 || image >= limit) return false;
+  }
   return true;
 }

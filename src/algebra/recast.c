@@ -6,7 +6,7 @@
 
 /* ---- Upcast --------------------------------------------------------------------------------- */
 
-/* A leaf of a layout of elements 'n' times larger, with the coordinate law(c) below. */
+/* A leaf of a layout. */
 typedef struct leaf {
   lt_int shape;
   lt_int stride;
@@ -106,8 +106,7 @@ static const lt_value *upcast_layout(lt_arena *arena, const lt_value *layout, in
   return recast_leaves(&r);
 }
 
-/* Counts the leaves of static stride 1 or -1 with more than a static 1 of them, and of those with.
- */
+/* Finds leaves of static stride 1 or -1: 'runs' of them are no static 1, the first at 'run'. */
 static void find_runs(const lt_value *shape, const lt_value *stride, size_t *at, size_t *runs,
                       size_t *run, size_t *unit) {
   if (!ltA_is_tuple(shape)) {

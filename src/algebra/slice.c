@@ -1,7 +1,7 @@
 /*
-** Slices: the modes of a tuple or layout that a coordinate leaves open, and where they start; tiles
-** and partitions, which are slices of a divide.
-** Sources: CuTe's underscore.hpp, layout.hpp and tensor_impl.hpp.
+** Slices: the modes of a tuple or layout that a coordinate leaves open, and where they start;
+** tiles and partitions, which are slices of a divide. Sources: CuTe's underscore.hpp, layout.hpp
+** and tensor_impl.hpp.
 */
 #include "slice.h"
 
@@ -200,8 +200,8 @@ static void append_filled(ltA_builder *b, const char *operation, const lt_value 
 }
 
 /*
-** Of zipped_divide(layout, tiler), whose modes are the tile and the rest: the tile at a coordinate
-** of the rest (inner), or the rest at a coordinate of the tile (outer).
+** Of zipped_divide(layout, tiler), whose modes are the tile and the rest: the tile at a
+** coordinate of the rest (inner), or the rest at a coordinate of the tile (outer).
 */
 static const lt_value *partition(lt_arena *arena, const char *operation, bool is_inner,
                                  const lt_value *layout, const lt_value *tiler,

@@ -1,9 +1,10 @@
 /*
 ** Slices of swizzled layouts. With S the modes that stay and t the index of the coordinate in the
-** others, the slice is c -> Sw(offset + t + S(c)). Where the bits of the three keep apart, t splits
-** into a part that the swizzle neither reads nor writes, which moves outside, and one that it does;
-** and where S does not set both bits of a swizzled pair, the slice is a plain layout, whose strides
-** depend on the bits of offset and t. Source: CuTe's slice_and_offset (swizzle_layout.hpp).
+** others, the slice is c -> Sw(offset + t + S(c)). Where the bits of the three keep apart, t
+** splits into a part that the swizzle neither reads nor writes, which moves outside, and one that
+** it does; and where S does not set both bits of a swizzled pair, the slice is a plain layout,
+** whose strides depend on the bits of offset and t. Source: CuTe's slice_and_offset
+** (swizzle_layout.hpp).
 */
 #include "index_map.h"
 #include "slice.h"
@@ -101,8 +102,7 @@ static bool take_offset(slicing *s, const lt_value *offset) {
 
 /*
 ** Fills in 's'; false where the bits of offset, coordinate and slice do not keep apart. Bits that
-*the
-** launch may still set are taken as they are now: that is where CuTe's form is right.
+** the launch may still set are taken as they are now: that is where CuTe's form is right.
 */
 static bool split_bits(slicing *s, const lt_value *coord, const lt_value *composed) {
   const lt_value *b = ltA_layout_b(composed);
@@ -137,8 +137,7 @@ static lt_int choose_stride(const slicing *s, uint64_t bit, int64_t plus, int64_
   return (lt_int){stride, ltA_gcd(plus, minus)};
 }
 
-/* A bit that the swizzle writes counts up where its partner, which stays, is 0, and down where 1.
- */
+/* A bit that the swizzle writes counts up where its partner, which stays, is 0; down where 1. */
 static void append_written_strides(ltA_builder *b, const slicing *s) {
   uint64_t y = s->swizzle.y & (0 - s->swizzle.y);
   int64_t z = (int64_t)(s->swizzle.z & (0 - s->swizzle.z));

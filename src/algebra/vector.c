@@ -1,6 +1,6 @@
 /*
-** Vectors: elements that lie side by side in one layout or in two, and layouts of wider or narrower
-** elements. Source: CuTe's layout.hpp and swizzle_layout.hpp.
+** Vectors: elements that lie side by side in one layout or in two, and layouts of wider or
+** narrower elements. Source: CuTe's layout.hpp and swizzle_layout.hpp.
 */
 #include "flat.h"
 #include "index_map.h"
@@ -51,8 +51,8 @@ static int64_t common_of_layouts(lt_arena *arena, const lt_value *a, const lt_va
 
 /*
 ** What a run of elements is limited to by the swizzle and the offset around a layout: Sw(offset +
-*i)
-** == Sw(offset) + i for i below the bits that the swizzle moves, where the offset is a multiple.
+** i) == Sw(offset) + i for i below the bits that the swizzle moves, where the offset is a
+** multiple.
 */
 static int64_t run_limit(const lt_value *x) {
   if (!ltA_is_composed(x)) return INT64_MAX;
@@ -68,8 +68,7 @@ static const lt_value *layout_within(const lt_value *x) {
   return ltA_is_composed(x) ? ltA_layout_b(x) : x;
 }
 
-/* 'x' as a layout, or as a swizzle, an integer and a layout; NULL, with an error, where it is none.
- */
+/* 'x' as a layout, or as a swizzle, an integer and a layout; NULL, with an error, for others. */
 static const lt_value *check_vector_operand(lt_arena *arena, const char *operation,
                                             const lt_value *x) {
   if (ltA_failed(arena) || ltA_is_layout(x)) return ltA_failed(arena) ? NULL : x;
@@ -152,8 +151,7 @@ static int64_t divisor_of_strides(const lt_value *stride, int64_t divisor) {
 
 /*
 ** The run of elements 0, 1, 2, ... in the layout, or as much of it as divides the strides beside
-*it.
-** CuTe takes dynamic strides to be multiples of anything; here their values must be.
+** it. CuTe takes dynamic strides to be multiples of anything; here their values must be.
 */
 static int64_t alignment_of_layout(lt_arena *arena, const lt_value *layout) {
   ltA_modes modes;
