@@ -144,7 +144,8 @@ static lt_int sum_values(lt_arena *arena, const ltA_term *terms, size_t n) {
 static bool check_zeros(lt_arena *arena, const ltA_term *terms, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (ltA_is_constant(terms[i].value, 0)) continue;
-    ltA_fail(arena, LT_INVALID, "the sum of number %i and a coordinate is not defined",
+    ltA_fail(arena, LT_INVALID,
+             "an offset that is the number %i and one that is a coordinate have no sum",
              terms[i].value);
     return false;
   }

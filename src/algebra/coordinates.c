@@ -23,11 +23,7 @@ static void append_colex_coord(ltA_builder *b, lt_int index, const lt_value *sha
   size_t open = ltA_open(b, LT_TUPLE);
   for (const lt_value *s = ltA_first(shape); s < ltA_next(shape); s = ltA_next(s)) {
     lt_int within = index;
-    if (ltA_next(s) < ltA_next(shape) && !ltA_is_constant(index, 0)) {
-      lt_int size = ltA_product(b->arena, s);
-      within = ltA_mod(b->arena, index, size);
-      index = ltA_div(b->arena, index, size);
-    }
+    if (ltA_next(s) < ltA_next(shape)) within = ltA_split_index(b->arena, &index, s);
     append_colex_coord(b, within, s);
   }
   ltA_close(b, open, ltA_rank(shape));

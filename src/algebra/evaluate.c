@@ -30,6 +30,20 @@ static bool check_coord_rank(lt_arena *arena, const lt_value *coord, const lt_va
   return false;
 }
 
+/* A static 0 is split without a look at the mode. */
+lt_int ltA_split_index(lt_arena *arena, lt_int *index, const lt_value *mode) {
+  if (ltA_is_constant(*index, 0)) return *index;
+  lt_int size = ltA_product(arena, mode);
+  if (size.value == 0) {
+    ltA_fail(arena, LT_INVALID, "there is no index %i in a shape with a mode %v of size 0", *index,
+             mode);
+    return *index;
+  }
+  lt_int within = ltA_mod(arena, *index, size);
+  *index = ltA_div(arena, *index, size);
+  return within;
+}
+
 /* ---- Indices that are integers -------------------------------------------------------------- */
 
 /*
@@ -45,11 +59,7 @@ static lt_int split_index(lt_arena *arena, lt_int index, const lt_value *shape,
   for (const lt_value *s = ltA_first(shape); s < ltA_next(shape) && !ltA_failed(arena);
        s = ltA_next(s)) {
     lt_int within = index;
-    if (ltA_next(s) < ltA_next(shape)) {
-      lt_int size = ltA_product(arena, s);
-      within = ltA_mod(arena, index, size);
-      index = ltA_div(arena, index, size);
-    }
+    if (ltA_next(s) < ltA_next(shape)) within = ltA_split_index(arena, &index, s);
     sum = ltA_add(arena, sum, split_index(arena, within, s, d));
     d = ltA_next(d);
   }
@@ -84,11 +94,7 @@ static ltA_term *split_to_terms(lt_arena *arena, lt_int index, const lt_value *s
   const lt_value *d = ltA_first(stride);
   for (const lt_value *s = ltA_first(shape); s < ltA_next(shape); s = ltA_next(s)) {
     lt_int within = index;
-    if (ltA_next(s) < ltA_next(shape) && !ltA_is_constant(index, 0)) {
-      lt_int size = ltA_product(arena, s);
-      within = ltA_mod(arena, index, size);
-      index = ltA_div(arena, index, size);
-    }
+    if (ltA_next(s) < ltA_next(shape)) within = ltA_split_index(arena, &index, s);
     at = split_to_terms(arena, within, s, d, at);
     d = ltA_next(d);
   }

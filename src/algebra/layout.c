@@ -88,6 +88,7 @@ bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *sh
 
 const lt_value *lt_make_layout(lt_arena *arena, const lt_value *shape, const lt_value *stride) {
   if (ltA_failed(arena)) return NULL;
+  if (!ltA_check_shape(arena, "make_layout", shape)) return NULL;
   ltA_mark mark = ltA_get_mark(arena);
   if (stride == NULL)
     stride = lt_compact_col_major(arena, shape, NULL);

@@ -225,6 +225,9 @@ bool ltA_check_tensor(lt_arena *arena, const char *operation, const lt_value *of
 /* Product of all leaves of a shape; records an error where a leaf is no integer. */
 lt_int ltA_product(lt_arena *arena, const lt_value *shape);
 
+/* The part of a linear index within a mode; 'index' becomes what is left for the next modes. */
+lt_int ltA_split_index(lt_arena *arena, lt_int *index, const lt_value *mode);
+
 /*
 ** The offset of a linear index, flags left aside. False beyond 64 bits, where a mode but the last
 *is of
