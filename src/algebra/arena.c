@@ -121,7 +121,7 @@ const lt_value *ltA_keep(lt_arena *arena, ltA_mark mark, const lt_value *v) {
   }
   char *place = chunk_bytes(chunk) + mark.used;
   size_t size = lt_value_size(v);
-  memmove(place, v, size);
+  if ((const char *)v != place) memmove(place, v, size);
   chunk->used = mark.used + size;
   return (const lt_value *)(void *)place;
 }

@@ -25,7 +25,12 @@ static void add_digits(ltA_composition *c, ltA_digits *digits, const lt_value *b
   if (modes->count > sizeof digits->initial_used / sizeof digits->initial_used[0])
     digits->used = ltA_new_bytes(c->arena, modes->count * sizeof *digits->used);
   if (digits->used == NULL) return;
-  for (size_t i = 0; i < modes->count; i++) digits->used[i] = 0;
+  digits->is_plain = true;
+  for (size_t i = 0; i < modes->count; i++) {
+    digits->used[i] = 0;
+    const ltA_mode *mode = &modes->items[i];
+    digits->is_plain &= ltA_are_static(mode->shape, mode->stride) && mode->shape.value > 0;
+  }
   digits->next = c->digits;
   c->digits = digits;
 }
@@ -156,6 +161,46 @@ static position walk_digit(ltA_composition *c, ltA_digits *digits, size_t i, pos
   return next;
 }
 
+/* Appends steps of static size and stride within digit 'i'; false on overflow. */
+static bool append_steps(ltA_digits *digits, size_t i, int64_t shape, int64_t stride,
+                         ltA_modes *result) {
+  const ltA_mode *mode = &digits->modes.items[i];
+  int64_t product;
+  if (__builtin_mul_overflow(stride, mode->stride.value, &product)) return false;
+  ltA_modes_append(result, (ltA_mode){ltA_static(shape), ltA_static(product), mode->basis});
+  return true;
+}
+
+/*
+** The rule in plain numbers for the case that most leaves are: all static, a positive stride, and
+** steps that come out in whole digits. False at anything else, where the walk below meets a doubt
+** or an error; 'result' is then unfinished.
+*/
+static bool walk_whole_digits(ltA_digits *digits, const ltA_mode *leaf, ltA_modes *result) {
+  int64_t rest = leaf->shape.value;
+  int64_t stride = leaf->stride.value;
+  if (!digits->is_plain || !ltA_are_static(leaf->shape, leaf->stride) || stride <= 0 || rest <= 0)
+    return false;
+  size_t last = digits->modes.count - 1;
+  for (size_t i = 0; i < last; i++) {
+    int64_t n = digits->modes.items[i].shape.value;
+    if (stride >= n) {
+      if (rest > 1 && stride % n != 0) return false;
+      stride = (stride - 1) / n + 1;
+      continue;
+    }
+    int64_t steps = stride == 1 ? n : (n - 1) / stride + 1;
+    if (rest > steps && (steps * stride != n || rest % steps != 0)) return false;
+    int64_t shape = steps < rest ? steps : rest;
+    if (shape > 1 && !append_steps(digits, i, shape, stride, result)) return false;
+    use_digit(digits, i, shape, stride);
+    rest /= shape;
+    stride = 1;
+  }
+  if (result->count > 0 && rest == 1) return true;
+  return append_steps(digits, last, rest, stride, result);
+}
+
 void ltA_composition_walk(ltA_composition *c, ltA_digits *digits, const ltA_mode *leaf,
                           ltA_modes *result) {
   if (ltA_is_constant(leaf->stride, 0)) { /* broadcast: every index reads the same offset */
@@ -163,6 +208,8 @@ void ltA_composition_walk(ltA_composition *c, ltA_digits *digits, const ltA_mode
     return;
   }
   note_sign(c, leaf);
+  if (walk_whole_digits(digits, leaf, result)) return;
+  result->count = 0;
   position at = {leaf->shape, leaf->stride};
   size_t last = digits->modes.count - 1;
   for (size_t i = 0; i < last && !ltA_failed(c->arena); i++)

@@ -16,6 +16,7 @@ typedef struct ltA_digits {
   struct ltA_digits *next;
   const lt_value *basis; /* whose path picks it; NULL for the whole */
   ltA_modes modes;       /* coalesced, function kept past the size */
+  bool is_plain;         /* static throughout, and no extent is 0 */
   int64_t last_extent;   /* of the last mode within the layout's own domain */
   uint64_t *used;        /* the most that the right side's leaves add up to in each digit */
   uint64_t initial_used[16];
