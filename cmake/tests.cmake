@@ -10,13 +10,14 @@ set_tests_properties(specs PROPERTIES ENVIRONMENT "${test_environment}")
 
 # ---- C: each file is a program that prints "N passed, N failed" -------------------------------
 
+find_package(Threads REQUIRED)
 file(GLOB capi_tests CONFIGURE_DEPENDS spec/capi/*.c)
 foreach(source ${capi_tests})
   get_filename_component(name ${source} NAME_WE)
   add_executable(capi_${name} ${source})
   lutile_compile(capi_${name})
   lutile_link(capi_${name})
-  target_link_libraries(capi_${name} PRIVATE lutile)
+  target_link_libraries(capi_${name} PRIVATE lutile Threads::Threads)
   add_test(NAME capi_${name} COMMAND capi_${name})
 endforeach()
 
