@@ -107,6 +107,7 @@ local function load_matrix(path)
   return t
 end
 
+-- The extents, known at launch only: the kernel is the same for all.
 local function check_shapes(A, B)
   local m, n = size(A, 0), size(A, 1)
   if size(B, 0) ~= n or size(B, 1) ~= n then
@@ -114,7 +115,7 @@ local function check_shapes(A, B)
   end
   if n > LARGEST_N then fail("n is %d, where %d is the most", n, LARGEST_N) end
   if m == 0 or n == 0 then fail("A is empty: %s", tostring(A.shape)) end
-  return m, n
+  return dyn(m), dyn(n)
 end
 
 -- The same product in double precision, by plain loops.
@@ -140,14 +141,15 @@ local path_d = arg and arg[3] or "D.npy"
 local A, B = load_matrix(path_a), load_matrix(path_b)
 local m, n = check_shapes(A, B)
 local D = make_tensor(f32, make_layout({ m, n }, LayoutRight))
+local mA, mB = make_tensor(A, { m, n }, A.stride), make_tensor(B, { n, n }, B.stride)
 
-print(("A %d x %d from %s"):format(m, n, path_a))
-print(("B %d x %d from %s"):format(n, n, path_b))
+print(("A %s from %s"):format(tostring(A.shape), path_a))
+print(("B %s from %s"):format(tostring(B.shape), path_b))
 print(tostring(mma))
 
-local blocks = ceil_div(m, bM)
+local blocks = ceil_div(size(A, 0), bM)
 local start = os.clock()
-launch(chained_gemm, { grid = blocks, block = size(mma) }, A, B, D)
+launch(chained_gemm, { grid = blocks, block = size(mma) }, mA, mB, D)
 
 print(("D = (A * B^T) * B^T: %d blocks of %d threads, %.2f s"):format(blocks, size(mma),
   os.clock() - start))

@@ -56,13 +56,24 @@ local function header_extent(bytes)
   return nil, ("its version %s is not 1, 2 or 3"):format(tostring(major))
 end
 
--- A shape as layouts want it: a scalar is one element.
+-- The strides of an array's memory: also of axes of extent 1, which make_layout's own would drop.
+local function strides_of(header)
+  local strides, step = {}, 1
+  local count = #header.shape
+  for k = 1, count do
+    local axis = header.fortran_order and k or count + 1 - k
+    strides[axis] = step
+    step = step * header.shape[axis]
+  end
+  return strides
+end
+
+-- A scalar is an array of one element.
 local function layout_of(header)
-  local order = header.fortran_order and lutile.LayoutLeft or lutile.LayoutRight
-  local shape = header.shape
-  if #shape == 0 then return lutile.make_layout(1) end
-  if #shape == 1 then return lutile.make_layout(shape[1]) end
-  return lutile.make_layout(shape, order)
+  if #header.shape == 0 then return lutile.make_layout(1) end
+  local strides = strides_of(header)
+  if #header.shape == 1 then return lutile.make_layout(header.shape[1], strides[1]) end
+  return lutile.make_layout(header.shape, strides)
 end
 
 --- Bytes of a .npy file as a tensor; nil and a reason if they are none.
