@@ -74,7 +74,7 @@ static void coalesce_from_back(ltA_modes *modes) {
     }
   }
   modes->count = (size_t)(modes->items + modes->count - front);
-  memmove(modes->items, front, modes->count * sizeof *front);
+  if (front != modes->items) memmove(modes->items, front, modes->count * sizeof *front);
 }
 
 void ltA_modes_coalesce(ltA_modes *modes) {
@@ -105,39 +105,75 @@ uint64_t ltA_modes_evaluate(const ltA_modes *modes, int64_t index, const lt_valu
   return offset;
 }
 
-void ltA_append_stride(ltA_builder *stride, const ltA_mode *mode) {
+/* ---- Modes as nodes ---------------------------------------------------------------------------
+ */
+
+static void write_int(lt_value *at, lt_int x) {
+  *at = (lt_value){x.value, x.promise, 1, LT_INTEGER};
+}
+
+static size_t stride_length(const ltA_mode *mode) {
+  return mode->basis == NULL ? 1 : mode->basis->length;
+}
+
+static void write_stride(lt_value *at, const ltA_mode *mode) {
   if (mode->basis == NULL) {
-    ltA_append_int(stride, mode->stride);
+    write_int(at, mode->stride);
     return;
   }
-  size_t at = stride->count;
-  ltA_append(stride, mode->basis);
-  if (ltA_failed(stride->arena)) return;
-  stride->nodes[at].value = mode->stride.value;
-  stride->nodes[at].promise = mode->stride.promise;
+  memcpy(at, mode->basis, mode->basis->length * sizeof *at);
+  at->value = mode->stride.value;
+  at->promise = mode->stride.promise;
+}
+
+/* Nodes of the shapes, and of the strides: one mode is a leaf, several are a tuple. */
+static size_t shapes_length(const ltA_modes *modes) {
+  return modes->count == 1 ? 1 : 1 + modes->count;
+}
+
+static size_t strides_length(const ltA_modes *modes) {
+  size_t length = modes->count == 1 ? 0 : 1;
+  for (size_t i = 0; i < modes->count; i++) length += stride_length(&modes->items[i]);
+  return length;
+}
+
+static lt_value *write_tuple(lt_value *at, const ltA_modes *modes, size_t length) {
+  if (modes->count == 1) return at;
+  *at = (lt_value){(int64_t)modes->count, 0, (uint32_t)length, LT_TUPLE};
+  return at + 1;
+}
+
+static void write_shapes(lt_value *at, const ltA_modes *modes, size_t length) {
+  at = write_tuple(at, modes, length);
+  for (size_t i = 0; i < modes->count; i++) write_int(at++, modes->items[i].shape);
+}
+
+static void write_strides(lt_value *at, const ltA_modes *modes, size_t length) {
+  at = write_tuple(at, modes, length);
+  for (size_t i = 0; i < modes->count; i++) {
+    write_stride(at, &modes->items[i]);
+    at += stride_length(&modes->items[i]);
+  }
 }
 
 void ltA_modes_append_to(const ltA_modes *modes, ltA_builder *shape, ltA_builder *stride) {
-  if (modes->count == 1) {
-    ltA_append_int(shape, modes->items[0].shape);
-    ltA_append_stride(stride, &modes->items[0]);
-    return;
-  }
-  size_t open_shape = ltA_open(shape, LT_TUPLE);
-  size_t open_stride = ltA_open(stride, LT_TUPLE);
-  for (size_t i = 0; i < modes->count; i++) {
-    ltA_append_int(shape, modes->items[i].shape);
-    ltA_append_stride(stride, &modes->items[i]);
-  }
-  ltA_close(shape, open_shape, modes->count);
-  ltA_close(stride, open_stride, modes->count);
+  size_t shape_count = shapes_length(modes);
+  size_t stride_count = strides_length(modes);
+  lt_value *shapes = ltA_append_nodes(shape, shape_count);
+  lt_value *strides = ltA_append_nodes(stride, stride_count);
+  if (shapes == NULL || strides == NULL) return;
+  write_shapes(shapes, modes, shape_count);
+  write_strides(strides, modes, stride_count);
 }
 
 const lt_value *ltA_modes_to_layout(const ltA_modes *modes) {
-  if (ltA_failed(modes->arena)) return NULL;
-  ltA_builder shape, stride;
-  ltA_begin(&shape, modes->arena);
-  ltA_begin(&stride, modes->arena);
-  ltA_modes_append_to(modes, &shape, &stride);
-  return ltA_finish_layout(&shape, &stride);
+  size_t shape_count = shapes_length(modes);
+  size_t stride_count = strides_length(modes);
+  size_t count = 1 + shape_count + stride_count;
+  lt_value *layout = ltA_new_nodes(modes->arena, count);
+  if (layout == NULL) return NULL;
+  *layout = (lt_value){0, 0, (uint32_t)count, LT_LAYOUT};
+  write_shapes(layout + 1, modes, shape_count);
+  write_strides(layout + 1 + shape_count, modes, stride_count);
+  return layout;
 }

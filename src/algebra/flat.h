@@ -59,8 +59,6 @@ uint64_t ltA_modes_evaluate(const ltA_modes *modes, int64_t index, const lt_valu
 void ltA_modes_append_to(const ltA_modes *modes, ltA_builder *shape, ltA_builder *stride);
 const lt_value *ltA_modes_to_layout(const ltA_modes *modes);
 
-void ltA_append_stride(ltA_builder *stride, const ltA_mode *mode);
-
 /* Both integers, or bases with one path. */
 bool ltA_same_basis(const lt_value *a, const lt_value *b);
 
