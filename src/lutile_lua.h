@@ -24,7 +24,7 @@ extern "C" {
 ** Opens the library: pushes its table, and returns 1. Also puts lutile's Lua modules in reach of
 ** require, where the package library is open. Raises a Lua error when there is no memory, or the
 ** Lua is of another version. All memory comes from the state's allocator, and is freed by
-*lua_close.
+** lua_close.
 */
 LT_API int luaopen_lutile(lua_State *L);
 

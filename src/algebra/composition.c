@@ -321,7 +321,8 @@ static const lt_value *compose_layouts(lt_arena *arena, const lt_value *a, const
   ltA_composition_begin(&c, arena, "composition", a);
   ltA_compose_tree(&c, ltA_shape(b), ltA_stride(b));
   const lt_value *result = ltA_composition_finish(&c);
-  if (result != NULL && c.doubt != LTA_EXACT) result = ltA_composition_settle(&c, b, result);
+  if (result != NULL && c.doubt != LTA_EXACT && !ltA_composition_rounds(&c, b))
+    result = ltA_composition_settle(&c, b, result);
   return ltA_keep(arena, mark, result);
 }
 

@@ -77,6 +77,12 @@ const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *b,
 */
 bool ltA_composition_covers(ltA_composition *c, const lt_value *b);
 
+/*
+** Whether the left side is a coordinate layout of dynamic extents whose coordinates the rule's form
+** gives once each, some of them past the extents: there elem_less sorts them out at launch.
+*/
+bool ltA_composition_rounds(ltA_composition *c, const lt_value *b);
+
 /* ---- Between the files of the composition --------------------------------------------
  */
 

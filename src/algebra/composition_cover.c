@@ -51,19 +51,23 @@ static void sort_steps(digit_use *use) {
   }
 }
 
-/* Steps that count through 0 .. extent-1 once each, and no more than one of them past it. */
-static bool fit_together(digit_use *use, int64_t extent) {
+/*
+** How far steps without gap or overlap count from 0 on: each number below the result is one sum of
+** them. 0 where they leave a gap, overlap, or go on past 'extent'.
+*/
+static int64_t count_through(digit_use *use, int64_t extent) {
   sort_steps(use);
   int64_t covered = 1;
   for (size_t i = 0; i < use->count; i++) {
     if (use->items[i].count <= 1) continue;
-    if (use->items[i].step != covered || covered >= extent) return false;
-    if (__builtin_mul_overflow(covered, use->items[i].count, &covered)) return false;
+    if (use->items[i].step != covered || covered >= extent) return 0;
+    if (__builtin_mul_overflow(covered, use->items[i].count, &covered)) return 0;
   }
-  return covered >= extent;
+  return covered;
 }
 
-bool ltA_composition_covers(ltA_composition *c, const lt_value *b) {
+/* The steps of 'b' fit together in every digit; where 'whole', they also reach its extent. */
+static bool fit_digits(ltA_composition *c, const lt_value *b, bool whole) {
   ltA_digits *digits = c->digits;
   if (digits == NULL || digits->next != NULL || digits->basis != NULL) return false;
   ltA_modes right;
@@ -76,8 +80,28 @@ bool ltA_composition_covers(ltA_composition *c, const lt_value *b) {
     for (size_t i = 0; i < right.count; i++)
       if (!collect_steps(digits, &right.items[i], digit, &use)) return false;
     const ltA_mode *mode = &digits->modes.items[digit];
+    if (ltA_is_static_zero(mode)) continue;
     int64_t n = digit < last ? mode->shape.value : digits->last_extent;
-    if (!ltA_is_static_zero(mode) && !fit_together(&use, n)) return false;
+    int64_t covered = count_through(&use, n);
+    if (covered == 0 || (whole && covered < n)) return false;
   }
   return !ltA_failed(c->arena);
+}
+
+bool ltA_composition_covers(ltA_composition *c, const lt_value *b) {
+  return fit_digits(c, b, true);
+}
+
+static bool is_dynamic_coordinates(const ltA_composition *c) {
+  bool has_basis = false;
+  bool is_dynamic = false;
+  for (size_t i = 0; i < c->whole.modes.count; i++) {
+    has_basis |= c->whole.modes.items[i].basis != NULL;
+    is_dynamic |= !ltA_is_static_int(c->whole.modes.items[i].shape);
+  }
+  return has_basis && is_dynamic;
+}
+
+bool ltA_composition_rounds(ltA_composition *c, const lt_value *b) {
+  return is_dynamic_coordinates(c) && fit_digits(c, b, false);
 }

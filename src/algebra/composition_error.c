@@ -1,7 +1,6 @@
 /*
 ** Why a composition has no result: the mode where it failed, the numbers, and the nearest that
-*would
-** work.
+** would work.
 */
 #include "composition.h"
 

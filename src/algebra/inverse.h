@@ -11,7 +11,7 @@ bool ltA_is_left_inverse(const ltA_modes *layout, int64_t size, const ltA_modes 
 
 /*
 ** Searches a left inverse of a static layout of 'size' elements: false where there is none, or
-*where
+** where
 ** the layout is too large to search through. 'layout' is coalesced with its function kept past the
 ** size.
 */

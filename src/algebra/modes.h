@@ -20,8 +20,7 @@ typedef struct ltA_edit {
 
 /*
 ** The edited 'x': a tuple, a layout, a composed layout or tensor with its layout edited. 'y' must
-*be
-** a layout where 'x' has one.
+** be a layout where 'x' has one.
 */
 const lt_value *ltA_edit_modes(lt_arena *arena, const lt_value *x, const ltA_edit *edit);
 

@@ -208,8 +208,7 @@ const lt_value *ltA_mode_of(lt_arena *arena, const lt_value *layout, size_t i);
 
 /*
 ** What shapes, layouts, composed layouts and tensors must satisfy (layout.c), or an error that
-*names
-** 'operation'.
+** names 'operation'.
 */
 bool ltA_check_shape(lt_arena *arena, const char *operation, const lt_value *shape);
 bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *shape,
@@ -230,8 +229,7 @@ lt_int ltA_split_index(lt_arena *arena, lt_int *index, const lt_value *mode);
 
 /*
 ** The offset of a linear index, flags left aside. False beyond 64 bits, where a mode but the last
-*is of
-** size 0 and where a stride is no integer; then the general way says what is wrong.
+** is of size 0 and where a stride is no integer; then the general way says what is wrong.
 */
 bool ltA_offset_at(const lt_value *shape, const lt_value *stride, int64_t index, int64_t *offset);
 
