@@ -88,7 +88,7 @@ describe("the prompt on a terminal", function()
 
   after_each(function() os.execute("rm -rf " .. home) end)
 
-  local has_terminal = os.execute "command -v script >/dev/null"
+  local has_terminal = os.execute "script -qec true /dev/null </dev/null >/dev/null 2>&1"
   local maybe = has_terminal and it or pending
 
   maybe("completes names, and keeps the history", function()
