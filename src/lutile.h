@@ -202,6 +202,8 @@ LT_API const lt_value *lt_apply(lt_arena *arena, const lt_value *f, const lt_val
 ** but the last is of size 0.
 */
 LT_API bool lt_offset(const lt_value *layout, int64_t index, int64_t *offset);
+/* The offsets of all linear indices, in their order, into an array of as many as the layout's size. */
+LT_API bool lt_offsets(const lt_value *layout, int64_t *offsets);
 LT_API const lt_value *lt_get_hier_coord(lt_arena *arena, const lt_value *layout,
                                          const lt_value *index);
 LT_API const lt_value *lt_get_flat_coord(lt_arena *arena, const lt_value *layout,

@@ -49,6 +49,13 @@ static inline const lt_value *ltA_zero(void) {
   return &zero;
 }
 
+/*
+** The swizzle of a composed layout as one of its indices: in the shared memory form scaled from
+*byte
+** addresses to elements. False where A is a layout or there is no such swizzle.
+*/
+bool ltA_element_swizzle(const lt_value *composed, ltA_swizzle *s);
+
 /* ---- Composed layouts ----------------------------------------------------------------------- */
 
 /* A(offset + B(coord)); 'coord' has no '_'. In the shared memory form: the index in elements. */

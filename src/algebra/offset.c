@@ -85,11 +85,19 @@ static bool scale_masks(ltA_swizzle *s, int64_t bits) {
   return (s->z & (((uint64_t)1 << shift) - 1)) == 0;
 }
 
-static bool apply_outer(const lt_value *a, const lt_value *offset, int64_t index, int64_t *result) {
+bool ltA_element_swizzle(const lt_value *composed, ltA_swizzle *s) {
+  const lt_value *a = ltA_layout_a(composed), *offset = ltA_offset(composed);
+  if (!ltA_is_swizzle(a)) return false;
+  *s = ltA_unpack_swizzle(a);
+  return offset->kind != LT_SMEM || scale_masks(s, offset->value);
+}
+
+static bool apply_outer(const lt_value *composed, int64_t index, int64_t *result) {
+  const lt_value *a = ltA_layout_a(composed), *offset = ltA_offset(composed);
   if (ltA_is_integer(offset) && __builtin_add_overflow(index, offset->value, &index)) return false;
   if (ltA_is_layout(a)) return ltA_is_integer(offset) && plain_offset(a, index, result);
-  ltA_swizzle s = ltA_unpack_swizzle(a);
-  if (offset->kind == LT_SMEM && !scale_masks(&s, offset->value)) return false;
+  ltA_swizzle s;
+  if (!ltA_element_swizzle(composed, &s)) return false;
   *result = ltA_swizzle_index(s, index);
   return true;
 }
@@ -98,7 +106,7 @@ static bool composed_offset(const lt_value *composed, int64_t index, int64_t *of
   const lt_value *b = ltA_layout_b(composed);
   if (ltA_is_layout(b) && !plain_offset(b, index, &index)) return false;
   if (ltA_is_swizzle(b)) index = ltA_swizzle_index(ltA_unpack_swizzle(b), index);
-  return apply_outer(ltA_layout_a(composed), ltA_offset(composed), index, offset);
+  return apply_outer(composed, index, offset);
 }
 
 static bool tensor_offset(const lt_value *tensor, int64_t index, int64_t *offset) {
