@@ -10,7 +10,7 @@
 /* The strides next to 'stride' that divide the extent n or are multiples of it. */
 static void nearest_strides(int64_t n, int64_t stride, int64_t *below, int64_t *above) {
   *below = stride / n * n;
-  *above = *below + n;
+  if (__builtin_add_overflow(*below, n, above)) *above = *below;
   if (stride > n) return;
   *below = 1;
   *above = n;
@@ -44,7 +44,9 @@ static void *fail_shape(ltA_composition *c, const lt_value *b) {
   int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
   int64_t fitting = n / c->doubt_stride;
   int64_t below = c->doubt_shape / fitting * fitting;
-  return fail_at(c, b, "shape", c->doubt_shape, below, below + fitting);
+  int64_t above;
+  if (__builtin_add_overflow(below, fitting, &above)) above = below;
+  return fail_at(c, b, "shape", c->doubt_shape, below, above);
 }
 
 static void *fail_carry(ltA_composition *c, const lt_value *b) {
