@@ -121,14 +121,24 @@ typedef struct group {
   int size;
 } group;
 
+/*
+** Threads after which a TiledMMA starts again with the next ones of the block: whole warps, where
+** it has parts of some (Volta's quadpairs).
+*/
+static int period_of(const ltL_mma *tiled) {
+  int span = (int)tiled->thread_span;
+  return 32 % span == 0 ? span : (span + 31) / 32 * 32;
+}
+
 static group find_group(lua_State *L, const launch *H, const ltL_mma *tiled) {
-  int span = (int)tiled->thread_span, base = H->current - H->current % span;
+  int span = (int)tiled->thread_span, base = H->current - H->current % period_of(tiled);
   int size = (int)ltT_mma_size(ltL_mma_atom_value(tiled));
   if (base + span > H->thread_count)
     luaL_error(L, "gemm: the tiled MMA takes %d threads, where the block has %d from thread %d on",
                span, H->thread_count - base, base);
   const int32_t *threads = ltL_mma_threads(tiled);
-  int32_t place = threads[tiled->thread_count + (H->current - base)];
+  int inside = H->current - base;
+  int32_t place = inside < span ? threads[tiled->thread_count + inside] : -1;
   if (place < 0)
     luaL_error(L, "gemm: thread %d is none of the tiled MMA's: it must not take part", H->current);
   return (group){threads + place - place % size, base, size};
@@ -203,7 +213,7 @@ static int find_missing(const launch *H, int waiting) {
       if (H->threads[i].wait != AT_BARRIER) return i;
     return -1;
   }
-  int span = (int)t->tiled->thread_span, base = waiting - waiting % span;
+  int base = waiting - waiting % period_of(t->tiled);
   int size = (int)ltT_mma_size(ltL_mma_atom_value(t->tiled));
   const int32_t *threads = ltL_mma_threads(t->tiled);
   int32_t place = threads[t->tiled->thread_count + (waiting - base)];

@@ -164,7 +164,7 @@ static void add_product(const ltT_mma_atom *atom, double *c, const double *a, co
 
 static double round_to(lt_element element, double x) {
   if (element == LT_F32) return (double)(float)x;
-  if (element == LT_F64) return x;
+  if (element == LT_F64 || ltT_type_of(element)->class == LT_COMPLEX) return x;
   return ltT_decode(element, ltT_encode(element, x));
 }
 

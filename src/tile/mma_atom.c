@@ -77,11 +77,28 @@ static void write_name(const member *m, char name[LTT_ATOM_NAME]) {
   name[LTT_ATOM_NAME - 1] = '\0';
 }
 
+/* The members to look at for a name that begins as the family's do: those of its N. */
+static void range_of_n(const ltT_mma_family *f, const char *after_prefix, size_t *begin,
+                       size_t *end) {
+  *begin = 0;
+  *end = count_members(f);
+  if (!has_free_n(f)) return;
+  size_t each = *end / (LARGEST_N / 8); /* members of one N */
+  long n = strtol(after_prefix, NULL, 10);
+  if (n < 8 || n > LARGEST_N || n % 8 != 0) {
+    *end = 0;
+    return;
+  }
+  *begin = each * (size_t)(n / 8 - 1);
+  *end = *begin + each;
+}
+
 static bool find_member(const char *name, member *found) {
   char candidate[LTT_ATOM_NAME];
   for (const ltT_mma_family *f = ltT_mma_families; f->prefix != NULL; f++) {
-    if (strncmp(name, f->prefix, strcspn(f->prefix, "N")) != 0) continue;
-    for (size_t i = 0; i < count_members(f); i++) {
+    size_t length = strcspn(f->prefix, "N"), i, end;
+    if (strncmp(name, f->prefix, length) != 0) continue;
+    for (range_of_n(f, name + length, &i, &end); i < end; i++) {
       *found = get_member(f, i);
       write_name(found, candidate);
       if (exists(found) && strcmp(candidate, name) == 0) return true;
