@@ -232,7 +232,7 @@ LT_API bool lt_elem_less(lt_arena *arena, const lt_value *a, const lt_value *b);
 LT_API const lt_value *lt_get(lt_arena *arena, const lt_value *x, const int64_t *path, size_t n);
 LT_API const lt_value *lt_select(lt_arena *arena, const lt_value *x, const int64_t *modes,
                                  size_t n);
-/* Modes 'begin' to 'end' - 1. */
+/* Modes 'begin' to 'end' - 1; 'end' -1: to the last. */
 LT_API const lt_value *lt_take(lt_arena *arena, const lt_value *x, int64_t begin, int64_t end);
 /* Modes 'begin' to 'end' - 1 become one mode; 'end' -1: to the last. */
 LT_API const lt_value *lt_group(lt_arena *arena, const lt_value *x, int64_t begin, int64_t end);
