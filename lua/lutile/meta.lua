@@ -727,6 +727,16 @@ function functions.to_cute(x, offset) end
 ---@return string
 function functions.key(x) end
 
+---The offsets of all indices, that of index i at place i + 1.
+---@param layout lutile.Operand
+---@return (integer|lutile.Value)[]
+function functions.offsets(layout) end
+
+---An iterator over all coordinates with their offsets: for coordinate, offset in layout:each() do.
+---@param layout lutile.Operand
+---@return fun(): lutile.Value|integer, lutile.Value|integer
+function functions.each(layout) end
+
 ---Whether x is a layout or a composed layout.
 ---@param x any
 ---@return boolean

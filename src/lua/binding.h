@@ -162,5 +162,6 @@ void ltL_open_values(lua_State *L);     /* the type itself, and its metamethods 
 void ltL_open_operations(lua_State *L); /* the algebra, as functions and as methods */
 void ltL_open_makers(lua_State *L);     /* make_layout, tuple, dyn, E, Swizzle ... */
 void ltL_open_text(lua_State *L);       /* parse, from_cute, to_cute, key */
+void ltL_open_iteration(lua_State *L);  /* offsets, each */
 
 #endif

@@ -141,6 +141,7 @@ int luaopen_lutile(lua_State *L) {
   ltL_open_operations(L);
   ltL_open_makers(L);
   ltL_open_text(L);
+  ltL_open_iteration(L);
   ltL_open_tiles(L);
   set_lua_functions(L);
   set_parts(L);

@@ -1,0 +1,53 @@
+local lutile = require "lutile"
+local enumerate = require "spec.support.enumerate"
+
+local parse = lutile.parse
+
+describe("offsets", function()
+  it("are those of all indices, in order", function()
+    assert.same({ 0, 3, 1, 4, 2, 5 }, parse "(2,3):(3,1)":offsets())
+    assert.same({ 0 }, lutile.offsets(parse "():()"))
+    assert.same({}, lutile.offsets(parse "0:1"))
+    assert.same({ 0, 1, 2, 3 }, lutile.offsets { 2, 2 })
+    assert.same({ 5, 9, 21, 25 }, parse "5 o (2,2):(4,16)":offsets())
+  end)
+
+  it("agree with calls", function()
+    local random = enumerate.random(12)
+    local composed = parse "Sw<2,3,3> o 8 o (8,64):(64,1)"
+    for _ = 1, 200 do
+      local l = enumerate.random_layout(random)
+      for i, offset in ipairs(l:offsets()) do assert(offset == l(i - 1)) end
+    end
+    for i, offset in ipairs(composed:offsets()) do assert(offset == composed(i - 1)) end
+  end)
+
+  it("are coordinates for coordinate layouts", function()
+    local offsets = lutile.make_identity_layout { 2, 2 }:offsets()
+    assert.equal(lutile.tuple { 1, 1 }, offsets[4])
+  end)
+
+  it("are refused where there are too many", function()
+    assert.has_error(function() return lutile.offsets(1 << 40) end,
+      "offsets: a table has no room for the 1099511627776 offsets")
+  end)
+end)
+
+describe("each", function()
+  it("gives every coordinate with its offset", function()
+    local l = parse "(2,(2,3)):(3,(6,1))"
+    local count = 0
+    for coordinate, offset in l:each() do
+      assert.equal(lutile.idx2crd(count, l.shape), coordinate)
+      assert.equal(l(coordinate), offset)
+      count = count + 1
+    end
+    assert.equal(12, count)
+  end)
+
+  it("gives integers for one mode", function()
+    local seen = {}
+    for i, offset in lutile.each(parse "3:2") do seen[#seen + 1] = { i, offset } end
+    assert.same({ { 0, 0 }, { 1, 2 }, { 2, 4 } }, seen)
+  end)
+end)
