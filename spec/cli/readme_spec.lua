@@ -1,0 +1,25 @@
+-- What README.md shows is what the command prints.
+local command = require "spec.support.command"
+
+local file = assert(io.open "README.md")
+local readme = file:read "a"
+file:close()
+
+describe("README.md", function()
+  local shown = 0
+  for chunk, output in readme:gmatch "```lua\n(.-)```.-```text\n(.-)```" do
+    shown = shown + 1
+    it(("shows the output of script %d"):format(shown), function()
+      local r = command.run("-", chunk)
+      assert.same({ "", output }, { r.err, r.out })
+    end)
+  end
+
+  for example, result in readme:gmatch "\n| [^|]+ | `([^`]*)` | `([^`]*)` |" do
+    it(("shows what %s gives"):format(example), function()
+      local chunk = ("R = make_layout({ 4, 8 }, LayoutRight) print(%s)"):format(example)
+      local r = command.execute(chunk)
+      assert.same({ "", result .. "\n" }, { r.err, r.out })
+    end)
+  end
+end)
