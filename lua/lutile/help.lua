@@ -1,4 +1,5 @@
--- help(x) of the prompt: what the editor annotations (lutile.meta) say of a name or a value.
+-- help(x) of the prompt: what the editor annotations (lutile.meta) say of a name or a value, and of
+-- other functions in Lua the comment above them.
 
 local lutile = require "lutile"
 
@@ -88,6 +89,56 @@ local function name_of(f, t, prefix)
   end
 end
 
+-- ---- Functions in Lua ------------------------------------------------------------------------
+
+local function read_file(name)
+  local file = io.open(name)
+  local text = file and file:read "a"
+  if file then file:close() end
+  return text
+end
+
+-- Lines 1 to 'last' of a text.
+local function first_lines(text, last)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+    lines[#lines + 1] = line
+    if #lines == last then break end
+  end
+  return lines
+end
+
+-- Signature and comment of a function whose source is at hand; 'embedded' gives that of a module
+-- that is kept in the binary, by its name.
+local function describe_lua_function(f, embedded)
+  local info = debug.getinfo(f, "S")
+  local kind, place = info.source:match "^([@=])(.*)$"
+  local text = kind == "@" and read_file(place) or kind == "=" and embedded(place)
+  if info.what ~= "Lua" or not text then return nil end
+  local lines = first_lines(text, info.linedefined)
+  local signature = lines[#lines]:match "function%s*([%w_.:]*%b())" or "function"
+  local comment = ""
+  for i = #lines - 1, 1, -1 do
+    local line = lines[i]:match "^%s*%-%-+%s*([^@].*)$"
+    if not line then break end
+    comment = line .. " " .. comment
+  end
+  return describe_entry { signature = signature, text = comment }
+end
+
+-- The functions in a table: those of a module.
+local function describe_table(x)
+  local names = {}
+  for name, value in next, x do
+    if type(name) == "string" and type(value) == "function" then names[#names + 1] = name end
+  end
+  if #names == 0 then return nil end
+  table.sort(names)
+  return "functions:\n" .. wrap(table.concat(names, "  "), "  ")
+end
+
+-- ---- Anything --------------------------------------------------------------------------------
+
 local function has_method(x, name)
   local ok, method = pcall(function() return x[name] end)
   return ok and type(method) == "function"
@@ -103,22 +154,31 @@ local function describe_value(x, entries)
   return tostring(x) .. "\n" .. wrap("methods: " .. names_of(methods), "  ")
 end
 
-local function describe(x, entries)
-  if rawequal(x, lutile) then return describe_all(entries) end
-  if type(x) == "string" and entries[x] then return describe_entry(entries[x]) end
-  local name = type(x) == "function" and name_of(x, lutile, "")
+local function describe_function(f, entries, embedded)
+  local name = name_of(f, lutile, "")
   if name and entries[name] then return describe_entry(entries[name]) end
-  if type(x) == "string" then return ("no help on %q: help() lists the names"):format(x) end
-  return type(x) == "userdata" and describe_value(x, entries)
-    or ("a %s, and none of lutile's: help() lists the names"):format(type(x))
+  return describe_lua_function(f, embedded)
 end
 
--- The function help(...) over the annotations in 'text'.
-function M.make(text)
-  local entries = M.parse(text)
+local function describe(x, entries, embedded)
+  if rawequal(x, lutile) then return describe_all(entries) end
+  local kind, text = type(x), nil
+  if kind == "string" then
+    text = entries[x] and describe_entry(entries[x])
+    return text or ("no help on %q: help() lists the names"):format(x)
+  end
+  if kind == "function" then text = describe_function(x, entries, embedded) end
+  if kind == "table" then text = describe_table(x) end
+  if kind == "userdata" then text = describe_value(x, entries) end
+  return text or ("a %s, and none of lutile's: help() lists the names"):format(kind)
+end
+
+-- The function help(...) over the annotations; 'embedded' gives the text of a module by its name.
+function M.make(embedded)
+  local entries = M.parse(embedded "lutile.meta")
   return function(...)
     local none = select("#", ...) == 0
-    print(none and describe_all(entries) or describe((...), entries))
+    print(none and describe_all(entries) or describe((...), entries, embedded))
   end
 end
 

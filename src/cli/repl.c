@@ -130,15 +130,21 @@ static void run_chunk(lua_State *L, int base) {
 
 /* ---- The prompt ----------------------------------------------------------------------------- */
 
-/* Global 'help' explains names and values from the text of the annotations. */
+/* The text of an embedded module by its name, or nil. */
+static int embedded_text(lua_State *L) {
+  const ltL_embedded *file = ltL_find_embedded(luaL_checkstring(L, 1));
+  if (file == NULL) return 0;
+  lua_pushlstring(L, file->text, file->size);
+  return 1;
+}
+
+/* Global 'help' explains names and values from the modules' own text. */
 static void open_help(lua_State *L) {
-  const ltL_embedded *annotations = ltL_find_embedded("lutile.meta");
-  if (annotations == NULL) return;
   lua_getglobal(L, "require");
   lua_pushliteral(L, "lutile.help");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "make");
-  lua_pushlstring(L, annotations->text, annotations->size);
+  lua_pushcfunction(L, embedded_text);
   lua_call(L, 1, 1);
   lua_setglobal(L, "help");
   lua_pop(L, 1);
