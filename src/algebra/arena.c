@@ -8,6 +8,31 @@
 /* The first chunk holds several hundred nodes, more than most chains of operations need. */
 #define FIRST_CHUNK ((size_t)16 * 1024)
 
+/* ---- AddressSanitizer -------------------------------------------------------------------------- */
+
+/* Memory of a chunk that is not handed out may not be touched, nor may the gap after each block. */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_GUARDED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_GUARDED
+#endif
+#endif
+
+#ifdef IS_GUARDED
+#include <sanitizer/asan_interface.h>
+#define GAP ((size_t)8)
+static void allow(const void *place, size_t size) { ASAN_UNPOISON_MEMORY_REGION(place, size); }
+static void forbid(const void *place, size_t size) { ASAN_POISON_MEMORY_REGION(place, size); }
+#else
+#define GAP ((size_t)0)
+static void allow(const void *place, size_t size) { (void)place, (void)size; }
+static void forbid(const void *place, size_t size) { (void)place, (void)size; }
+#endif
+
+/* ---- Chunks ---------------------------------------------------------------------------------- */
+
 typedef struct ltA_chunk {
   struct ltA_chunk *older;
   size_t capacity; /* bytes after the header */
@@ -30,13 +55,22 @@ static ltA_chunk *new_chunk(const lt_allocator *allocator, size_t capacity, ltA_
   if (capacity > SIZE_MAX - sizeof(ltA_chunk)) return NULL;
   ltA_chunk *chunk =
       allocator->reallocate(allocator->context, NULL, 0, sizeof(ltA_chunk) + capacity);
-  if (chunk != NULL) *chunk = (ltA_chunk){older, capacity, 0};
+  if (chunk == NULL) return NULL;
+  *chunk = (ltA_chunk){older, capacity, 0};
+  forbid(chunk_bytes(chunk), capacity);
   return chunk;
+}
+
+/* Gives back what lies beyond the first 'used' bytes. */
+static void shrink(ltA_chunk *chunk, size_t used) {
+  forbid(chunk_bytes(chunk) + used, chunk->used - used);
+  chunk->used = used;
 }
 
 static void free_newest_chunk(lt_arena *arena) {
   ltA_chunk *chunk = arena->chunk;
   arena->chunk = chunk->older;
+  allow(chunk_bytes(chunk), chunk->capacity);
   arena->allocator.reallocate(arena->allocator.context, chunk, sizeof(ltA_chunk) + chunk->capacity,
                               0);
 }
@@ -65,13 +99,13 @@ void lt_arena_reset(lt_arena *arena) {
   arena->error->message[0] = '\0';
   if (arena->chunk == NULL) return;
   while (arena->chunk->older != NULL) free_newest_chunk(arena);
-  arena->chunk->used = 0;
+  shrink(arena->chunk, 0);
 }
 
 void *ltA_new_bytes(lt_arena *arena, size_t size) {
   if (ltA_failed(arena)) return NULL;
   if (size > PTRDIFF_MAX / 4) return ltA_no_memory(arena);
-  size = (size + 7) & ~(size_t)7;
+  size = ((size + 7) & ~(size_t)7) + GAP;
   ltA_chunk *chunk = arena->chunk;
   if (chunk == NULL || size > chunk->capacity - chunk->used) {
     size_t capacity = chunk == NULL ? FIRST_CHUNK : 2 * chunk->capacity;
@@ -81,6 +115,7 @@ void *ltA_new_bytes(lt_arena *arena, size_t size) {
   }
   void *bytes = chunk_bytes(chunk) + chunk->used;
   chunk->used += size;
+  allow(bytes, size - GAP);
   return bytes;
 }
 
@@ -97,11 +132,11 @@ void ltA_release(lt_arena *arena, ltA_mark mark) {
   if (mark.chunk == NULL) { /* made before the first chunk: keep that one */
     if (arena->chunk == NULL) return;
     while (arena->chunk->older != NULL) free_newest_chunk(arena);
-    arena->chunk->used = 0;
+    shrink(arena->chunk, 0);
     return;
   }
   while (arena->chunk != mark.chunk) free_newest_chunk(arena);
-  arena->chunk->used = mark.used;
+  shrink(arena->chunk, mark.used);
 }
 
 /* Whether 'v' was made in 'chunk' since the mark, and not, say, an operand handed back. */
@@ -116,12 +151,13 @@ const lt_value *ltA_keep(lt_arena *arena, ltA_mark mark, const lt_value *v) {
   if (chunk != mark.chunk) return v; /* spread over chunks: the next reset gives it back */
   if (chunk == NULL) return v;
   if (!is_newer(chunk, mark.used, v)) {
-    chunk->used = mark.used;
+    shrink(chunk, mark.used);
     return v;
   }
   char *place = chunk_bytes(chunk) + mark.used;
   size_t size = lt_value_size(v);
+  allow(place, size);
   if ((const char *)v != place) memmove(place, v, size);
-  chunk->used = mark.used + size;
+  shrink(chunk, mark.used + size);
   return (const lt_value *)(void *)place;
 }

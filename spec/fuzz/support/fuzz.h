@@ -1,0 +1,39 @@
+/*
+** What the fuzz targets share: a failed check ends the process, so that libFuzzer keeps the input.
+*/
+#ifndef LUTILE_SPEC_FUZZ_H
+#define LUTILE_SPEC_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lutile.h"
+
+/* libFuzzer's entry. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The text of a value, to be freed. */
+static inline char *text_of(const lt_value *v) {
+  if (v == NULL) return NULL;
+  size_t size = lt_to_string(v, NULL, 0) + 1;
+  char *text = malloc(size);
+  if (text != NULL) lt_to_string(v, text, size);
+  return text;
+}
+
+static inline void show(const char *name, const lt_value *v) {
+  char *text = text_of(v);
+  fprintf(stderr, "  %s: %s\n", name, text == NULL ? "NULL" : text);
+  free(text);
+}
+
+/* What a value must be, however it was made: see value.c. */
+void check_value(lt_arena *arena, const lt_value *v);
+/* The error of a call that gave nothing. */
+void check_error(const lt_error *error);
+
+#endif
