@@ -25,6 +25,7 @@
   DO(el_init)                 \
   DO(el_end)                  \
   DO(el_set)                  \
+  DO(el_wset)                 \
   DO(el_get)                  \
   DO(el_gets)                 \
   DO(el_line)                 \
@@ -232,9 +233,10 @@ static bool start_editing(ltC_editor *editor) {
   editor->el_set(edit, EL_PROMPT, prompt_of);
   editor->el_set(edit, EL_EDITOR, "emacs");
   editor->el_set(edit, EL_HIST, editor->history, editor->past);
-  editor->el_set(edit, EL_ADDFN, "lutile-complete", "complete a name", complete_key);
-  editor->el_set(edit, EL_ADDFN, "lutile-interrupt", "drop the line", interrupt_key);
-  editor->el_set(edit, EL_ADDFN, "lutile-suspend", "stop the process", suspend_key);
+  /* The wide function, for the other copies the names and never frees them. */
+  editor->el_wset(edit, EL_ADDFN, L"lutile-complete", L"complete a name", complete_key);
+  editor->el_wset(edit, EL_ADDFN, L"lutile-interrupt", L"drop the line", interrupt_key);
+  editor->el_wset(edit, EL_ADDFN, L"lutile-suspend", L"stop the process", suspend_key);
   editor->el_set(edit, EL_BIND, "^I", "lutile-complete", NULL);
   editor->el_set(edit, EL_BIND, "^C", "lutile-interrupt", NULL);
   editor->el_set(edit, EL_BIND, "^Z", "lutile-suspend", NULL);
