@@ -99,7 +99,8 @@ describe("a call", function()
   end)
 
   it("is for layouts alone", function()
-    assert.has_error(function() return l.shape(0) end)
+    assert.equal("a tuple cannot be called (the shape of mode i is shape(L, i))",
+      message_of(function() return l.shape(0) end))
     assert.has_error(function() return dyn(4)(0) end)
   end)
 end)

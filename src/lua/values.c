@@ -101,8 +101,8 @@ static int value_call(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   const lt_value *f = check_self(L, S);
   if (!is_map(f))
-    return luaL_error(L, "attempt to call a %s (%s of a path is a function: shape(L, 0))",
-                      lt_kind_name(lt_kind_of(f)), "shape");
+    return luaL_error(L, "a %s cannot be called (the shape of mode i is shape(L, i))",
+                      lt_kind_name(lt_kind_of(f)));
   if (lua_gettop(L) == 2) {
     if (lua_isinteger(L, 2)) return call_with_integer(L, S, f);
     if (is_right_side(ltL_test(L, S, 2))) return run_upvalue(L, S);
