@@ -1,5 +1,5 @@
--- Times the operations of bench/algebra.txt from Lua, and prints them beside what the commands given
--- as arguments print for the same list: lutile bench/algebra.lua LIST [NAME COMMAND]...
+-- Times the operations of a list (bench/algebra.txt) from Lua, and prints them beside what commands
+-- print for the same list: lutile bench/algebra.lua LIST [NAME COMMAND]...
 local lutile = require "lutile"
 
 local LONG_ENOUGH = 0.02 -- seconds that one measurement should last; the least of several counts

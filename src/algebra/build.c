@@ -71,6 +71,7 @@ static lt_value *new_layout(lt_arena *arena, size_t shape_count, size_t stride_c
 }
 
 const lt_value *ltA_finish_layout(ltA_builder *shape, ltA_builder *stride) {
+  if (ltA_failed(shape->arena)) return NULL;
   lt_value *v = new_layout(shape->arena, shape->count, stride->count);
   if (v == NULL) return NULL;
   memcpy(v + 1, shape->nodes, shape->count * sizeof *v);
@@ -108,35 +109,71 @@ const lt_value *ltA_from_int(lt_arena *arena, lt_int x) {
   return v;
 }
 
+/* ---- Layouts -------------------------------------------------------------------------------- */
+
+ltA_view ltA_view_mode(ltA_view view, size_t i) {
+  if (!ltA_is_tuple(view.shape)) return view;
+  return (ltA_view){ltA_element(view.shape, i), ltA_element(view.stride, i)};
+}
+
+const lt_value *ltA_view_layout(lt_arena *arena, ltA_view view) {
+  return ltA_pair(arena, view.shape, view.stride);
+}
+
+void ltA_layout_begin(ltA_layout_builder *b, lt_arena *arena) {
+  ltA_begin(&b->shape, arena);
+  ltA_begin(&b->stride, arena);
+}
+
+ltA_place ltA_layout_open(ltA_layout_builder *b) {
+  return (ltA_place){ltA_open(&b->shape, LT_TUPLE), ltA_open(&b->stride, LT_TUPLE)};
+}
+
+void ltA_layout_close(ltA_layout_builder *b, ltA_place open, size_t rank) {
+  ltA_close(&b->shape, open.shape, rank);
+  ltA_close(&b->stride, open.stride, rank);
+}
+
+const lt_value *ltA_layout_since(const ltA_layout_builder *b, ltA_place place) {
+  return ltA_pair(b->shape.arena, b->shape.nodes + place.shape, b->stride.nodes + place.stride);
+}
+
+void ltA_layout_replace(ltA_layout_builder *b, ltA_place place, const lt_value *layout) {
+  if (layout == NULL) return;
+  b->shape.count = place.shape;
+  b->stride.count = place.stride;
+  ltA_layout_append(b, ltA_view_of(layout));
+}
+
+const lt_value *ltA_layout_finish(ltA_layout_builder *b) {
+  return ltA_finish_layout(&b->shape, &b->stride);
+}
+
 void ltA_join_begin(ltA_join *join, lt_arena *arena) {
-  ltA_begin(&join->shape, arena);
-  ltA_begin(&join->stride, arena);
-  join->open_shape = ltA_open(&join->shape, LT_TUPLE);
-  join->open_stride = ltA_open(&join->stride, LT_TUPLE);
+  ltA_layout_begin(&join->layout, arena);
+  join->open = ltA_layout_open(&join->layout);
   join->rank = 0;
 }
 
 void ltA_join_append(ltA_join *join, const lt_value *layout) {
   if (layout == NULL) return;
   if (layout->kind != LT_LAYOUT) {
-    ltA_fail(join->shape.arena, LT_INVALID, "make_layout: %v is no layout that can be a mode",
-             layout);
+    ltA_fail(join->layout.shape.arena, LT_INVALID,
+             "make_layout: %v is no layout that can be a mode", layout);
     return;
   }
-  ltA_append(&join->shape, ltA_shape(layout));
-  ltA_append(&join->stride, ltA_stride(layout));
+  ltA_layout_append(&join->layout, ltA_view_of(layout));
   join->rank++;
 }
 
 const lt_value *ltA_join_finish(ltA_join *join) {
-  ltA_close(&join->shape, join->open_shape, join->rank);
-  ltA_close(&join->stride, join->open_stride, join->rank);
-  return ltA_finish_layout(&join->shape, &join->stride);
+  ltA_layout_close(&join->layout, join->open, join->rank);
+  return ltA_layout_finish(&join->layout);
 }
 
 const lt_value *ltA_mode_of(lt_arena *arena, const lt_value *layout, size_t i) {
   if (ltA_failed(arena) || !ltA_is_tuple(ltA_shape(layout))) return layout;
-  return ltA_pair(arena, ltA_element(ltA_shape(layout), i), ltA_element(ltA_stride(layout), i));
+  return ltA_view_layout(arena, ltA_view_mode(ltA_view_of(layout), i));
 }
 
 lt_value *ltA_copy(lt_arena *arena, const lt_value *v) {

@@ -13,24 +13,16 @@
 ** coalesce(Shape).
 */
 static const lt_value *coalesce_shape(lt_arena *arena, const lt_value *shape) {
-  ltA_modes runs;
-  ltA_modes_begin(&runs, arena);
+  ltA_modes extents;
+  ltA_modes_begin(&extents, arena);
   for (const lt_value *leaf = shape; leaf < ltA_next(shape); leaf++) {
     if (leaf->kind == LT_TUPLE) continue;
     if (leaf->kind != LT_INTEGER)
       return ltA_fail(arena, LT_INVALID, "coalesce: %v is no shape", shape);
-    lt_int x = ltA_int(leaf);
-    ltA_mode *last = runs.count > 0 ? &runs.items[runs.count - 1] : NULL;
-    if (last != NULL && ltA_is_static_int(last->shape) == ltA_is_static_int(x))
-      last->shape = ltA_mul(arena, last->shape, x);
-    else
-      ltA_modes_append(&runs, (ltA_mode){x, ltA_static(0), NULL});
+    ltA_modes_append_extent(&extents, ltA_int(leaf));
   }
-  ltA_builder builder, unused;
-  ltA_begin(&builder, arena);
-  ltA_begin(&unused, arena);
-  ltA_modes_append_to(&runs, &builder, &unused);
-  return ltA_failed(arena) ? NULL : ltA_finish(&builder);
+  const lt_value *layout = ltA_modes_to_layout(&extents);
+  return layout == NULL ? NULL : ltA_shape(layout);
 }
 
 /* ---- Layouts ----------------------------------------------------------------------------------

@@ -16,48 +16,39 @@ static void sort_by_stride(ltA_modes *modes) {
   }
 }
 
-static void *fail_strides(lt_arena *arena, const lt_value *layout) {
+static void *fail_strides(lt_arena *arena, ltA_view layout) {
   return ltA_fail(arena, LT_INVALID,
                   "complement: %v has a dynamic stride and more than one mode; with several, all "
                   "strides must be static",
-                  layout);
+                  ltA_view_layout(arena, layout));
 }
 
 /* Modes that a complement is defined for: integer strides, all static where there are several. */
-static bool check_modes(lt_arena *arena, const lt_value *layout, const ltA_modes *modes) {
+static bool check_modes(lt_arena *arena, ltA_view layout, const ltA_modes *modes) {
   for (size_t i = 0; i < modes->count; i++) {
     const ltA_mode *mode = &modes->items[i];
     if (mode->basis != NULL)
-      ltA_fail(arena, LT_INVALID, "complement: %v has scaled bases as strides", layout);
+      ltA_fail(arena, LT_INVALID, "complement: %v has scaled bases as strides",
+               ltA_view_layout(arena, layout));
     else if (modes->count > 1 && !ltA_is_static_int(mode->stride))
       fail_strides(arena, layout);
     else if (mode->stride.value <= 0 && mode->shape.value > 1)
       ltA_fail(arena, LT_INVALID,
                "complement: stride %i of %v is not positive, so the layout is not one to one and "
                "ordered",
-               mode->stride, layout);
+               mode->stride, ltA_view_layout(arena, layout));
   }
   return !ltA_failed(arena);
 }
 
 /* The gap before 'mode', which starts where the modes before it end. */
-static lt_int gap_before(lt_arena *arena, const lt_value *layout, const ltA_mode *mode,
-                         lt_int end) {
+static lt_int gap_before(lt_arena *arena, ltA_view layout, const ltA_mode *mode, lt_int end) {
   lt_int gap = ltA_div(arena, mode->stride, end);
   if (gap.value == 0 && mode->shape.value > 1)
     ltA_fail(arena, LT_INVALID,
              "complement: %v is not one to one: stride %i lies within the %i covered before it",
-             layout, mode->stride, end);
+             ltA_view_layout(arena, layout), mode->stride, end);
   return gap;
-}
-
-/* Integers that are both static or both dynamic become one: CuTe's coalesce of a shape. */
-static void append_shape(ltA_modes *shapes, lt_int x) {
-  ltA_mode *last = shapes->count > 0 ? &shapes->items[shapes->count - 1] : NULL;
-  if (last != NULL && ltA_is_static_int(last->shape) == ltA_is_static_int(x))
-    last->shape = ltA_mul(shapes->arena, last->shape, x);
-  else
-    ltA_modes_append(shapes, (ltA_mode){x, ltA_static(0), NULL});
 }
 
 /* ceil(target / end), mode by mode with the divisor carried on. */
@@ -65,7 +56,7 @@ static void divide_target(const ltA_modes *target, lt_int end, ltA_modes *rest) 
   lt_arena *arena = rest->arena;
   for (size_t i = 0; i < target->count && !ltA_failed(arena); i++) {
     lt_int extent = target->items[i].shape;
-    append_shape(rest, ltA_ceil_div(arena, extent, end));
+    ltA_modes_append_extent(rest, ltA_ceil_div(arena, extent, end));
     if (extent.value != 0) end = ltA_ceil_div(arena, end, extent);
   }
 }
@@ -84,7 +75,8 @@ static void append_compact(ltA_modes *result, const ltA_modes *shapes, lt_int en
 static void append_target(ltA_modes *result, const ltA_modes *target) {
   ltA_modes shapes;
   ltA_modes_begin(&shapes, result->arena);
-  for (size_t i = 0; i < target->count; i++) append_shape(&shapes, target->items[i].shape);
+  for (size_t i = 0; i < target->count; i++)
+    ltA_modes_append_extent(&shapes, target->items[i].shape);
   append_compact(result, &shapes, ltA_static(1));
 }
 
@@ -95,7 +87,7 @@ static void filter_modes(ltA_modes *modes) {
   ltA_modes_coalesce(modes);
 }
 
-void ltA_complement_modes(const lt_value *layout, ltA_modes *modes, const ltA_modes *target,
+void ltA_complement_modes(ltA_view layout, ltA_modes *modes, const ltA_modes *target,
                           ltA_modes *result) {
   lt_arena *arena = result->arena;
   filter_modes(modes);
@@ -112,7 +104,7 @@ void ltA_complement_modes(const lt_value *layout, ltA_modes *modes, const ltA_mo
     end = ltA_mul(arena, mode->stride, mode->shape);
   }
   if (end.value == 0) {
-    ltA_fail(arena, LT_INVALID, "complement: %v has no elements", layout);
+    ltA_fail(arena, LT_INVALID, "complement: %v has no elements", ltA_view_layout(arena, layout));
     return;
   }
   ltA_modes rest;
@@ -146,6 +138,6 @@ const lt_value *lt_complement(lt_arena *arena, const lt_value *layout, const lt_
   ltA_modes_flatten(&modes, ltA_shape(layout), ltA_stride(layout));
   if (modes.count == 0) ltA_fail(arena, LT_INVALID, "complement: %v has no modes", layout);
   if (ltA_failed(arena)) return NULL;
-  ltA_complement_modes(layout, &modes, &shapes, &result);
+  ltA_complement_modes(ltA_view_of(layout), &modes, &shapes, &result);
   return ltA_keep(arena, mark, ltA_modes_to_layout(&result));
 }

@@ -10,7 +10,7 @@
 ** Appends the complement of 'layout' in 'target' to 'result'. 'modes' are the layout's flat modes
 ** and are used up; of the target only shapes count.
 */
-void ltA_complement_modes(const lt_value *layout, ltA_modes *modes, const ltA_modes *target,
+void ltA_complement_modes(ltA_view layout, ltA_modes *modes, const ltA_modes *target,
                           ltA_modes *result);
 
 #endif

@@ -41,8 +41,8 @@ static bool pick_mode(ltA_composition *c, const lt_value *basis, const lt_value 
   for (const lt_value *i = ltA_first(basis); i < ltA_next(basis); i++) {
     if (!ltA_is_tuple(*shape) && i->value == 0) continue; /* an integer is its own mode 0 */
     if (!ltA_is_tuple(*shape) || (size_t)i->value >= ltA_rank(*shape)) {
-      ltA_fail(c->arena, LT_INVALID, "%s: %v has no mode %v, which %v names", c->operation, c->a, i,
-               basis);
+      ltA_fail(c->arena, LT_INVALID, "%s: %v has no mode %v, which %v names", c->operation,
+               ltA_view_layout(c->arena, c->a), i, basis);
       return false;
     }
     *shape = ltA_element(*shape, (size_t)i->value);
@@ -52,11 +52,11 @@ static bool pick_mode(ltA_composition *c, const lt_value *basis, const lt_value 
 }
 
 static ltA_digits *pick_digits(ltA_composition *c, const lt_value *basis) {
-  if (c->a == NULL)
+  if (c->a.shape == NULL)
     return ltA_fail(c->arena, LT_INVALID, "%s: %v names a mode of a layout without a tree",
                     c->operation, basis);
-  const lt_value *shape = ltA_shape(c->a);
-  const lt_value *stride = ltA_stride(c->a);
+  const lt_value *shape = c->a.shape;
+  const lt_value *stride = c->a.stride;
   if (!pick_mode(c, basis, &shape, &stride)) return NULL;
   ltA_digits *digits = ltA_new_bytes(c->arena, sizeof *digits);
   if (digits == NULL) return NULL;
@@ -226,7 +226,7 @@ static void compose_leaf(ltA_composition *c, const ltA_mode *leaf) {
   ltA_modes modes;
   ltA_modes_begin(&modes, c->arena);
   ltA_composition_walk(c, digits, leaf, &modes);
-  ltA_modes_append_to(&modes, &c->shapes, &c->strides);
+  ltA_modes_append_to(&modes, c->result);
 }
 
 void ltA_compose_tree(ltA_composition *c, const lt_value *shape, const lt_value *stride) {
@@ -237,8 +237,7 @@ void ltA_compose_tree(ltA_composition *c, const lt_value *shape, const lt_value 
     return;
   }
   size_t rank = ltA_rank(shape);
-  size_t open_shape = ltA_open(&c->shapes, LT_TUPLE);
-  size_t open_stride = ltA_open(&c->strides, LT_TUPLE);
+  ltA_place open = ltA_layout_open(c->result);
   const lt_value *s = ltA_first(shape);
   const lt_value *d = ltA_first(stride);
   for (size_t i = 0; i < rank; i++) {
@@ -246,8 +245,7 @@ void ltA_compose_tree(ltA_composition *c, const lt_value *shape, const lt_value 
     s = ltA_next(s);
     d = ltA_next(d);
   }
-  ltA_close(&c->shapes, open_shape, rank);
-  ltA_close(&c->strides, open_stride, rank);
+  ltA_layout_close(c->result, open, rank);
 }
 
 void ltA_compose_modes(ltA_composition *c, const ltA_modes *modes) {
@@ -255,39 +253,39 @@ void ltA_compose_modes(ltA_composition *c, const ltA_modes *modes) {
     compose_leaf(c, &modes->items[0]);
     return;
   }
-  size_t open_shape = ltA_open(&c->shapes, LT_TUPLE);
-  size_t open_stride = ltA_open(&c->strides, LT_TUPLE);
+  ltA_place open = ltA_layout_open(c->result);
   for (size_t i = 0; i < modes->count && !ltA_failed(c->arena); i++)
     compose_leaf(c, &modes->items[i]);
-  ltA_close(&c->shapes, open_shape, modes->count);
-  ltA_close(&c->strides, open_stride, modes->count);
+  ltA_layout_close(c->result, open, modes->count);
 }
 
 /* ---- Beginning and end ---------------------------------------------------------------------- */
 
-static void begin(ltA_composition *c, lt_arena *arena, const char *operation, const lt_value *a) {
-  c->arena = arena;
+static void begin(ltA_composition *c, ltA_layout_builder *result, const char *operation,
+                  ltA_view a) {
+  c->arena = result->shape.arena;
   c->operation = operation;
   c->a = a;
   c->digits = NULL;
   c->has_positive = c->has_negative = false;
+  c->result = result;
+  c->start = ltA_layout_place(result);
   c->doubt = LTA_EXACT;
-  ltA_begin(&c->shapes, arena);
-  ltA_begin(&c->strides, arena);
-  ltA_modes_begin(&c->whole.modes, arena);
+  ltA_modes_begin(&c->whole.modes, c->arena);
 }
 
-void ltA_composition_begin(ltA_composition *c, lt_arena *arena, const char *operation,
-                           const lt_value *a) {
-  begin(c, arena, operation, a);
-  ltA_modes_flatten(&c->whole.modes, ltA_shape(a), ltA_stride(a));
-  if (c->whole.modes.count == 0) ltA_fail(arena, LT_INVALID, "%s: %v has no modes", operation, a);
+void ltA_composition_begin(ltA_composition *c, ltA_layout_builder *result, const char *operation,
+                           ltA_view a) {
+  begin(c, result, operation, a);
+  ltA_modes_flatten(&c->whole.modes, a.shape, a.stride);
+  if (c->whole.modes.count == 0)
+    ltA_fail(c->arena, LT_INVALID, "%s: %v has no modes", operation, ltA_view_layout(c->arena, a));
   add_digits(c, &c->whole, NULL);
 }
 
-void ltA_composition_begin_modes(ltA_composition *c, lt_arena *arena, const char *operation,
-                                 const ltA_modes *a) {
-  begin(c, arena, operation, NULL);
+void ltA_composition_begin_modes(ltA_composition *c, ltA_layout_builder *result,
+                                 const char *operation, const ltA_modes *a) {
+  begin(c, result, operation, (ltA_view){NULL, NULL});
   for (size_t i = 0; i < a->count; i++) ltA_modes_append(&c->whole.modes, a->items[i]);
   add_digits(c, &c->whole, NULL);
 }
@@ -304,51 +302,62 @@ static void check_carries(ltA_composition *c) {
         note_doubt(c, LTA_CARRY, digits, i, 0, (int64_t)(digits->used[i] & INT64_MAX));
 }
 
-const lt_value *ltA_composition_finish(ltA_composition *c) {
-  if (ltA_failed(c->arena)) return NULL;
+bool ltA_composition_is_exact(ltA_composition *c) {
   check_carries(c);
-  return ltA_finish_layout(&c->shapes, &c->strides);
+  return c->doubt == LTA_EXACT;
 }
 
 /* ---- By kind of operand --------------------------------------------------------------------- */
 
-static const lt_value *compose_layouts(lt_arena *arena, const lt_value *a, const lt_value *b) {
-  if (ltA_failed(arena)) return NULL;
-  if (ltA_has_no_elements(ltA_shape(a)) && !ltA_has_no_elements(ltA_shape(b)))
-    return ltA_fail(arena, LT_INVALID, "composition: %v has no elements for %v to pick", a, b);
-  ltA_mark mark = ltA_get_mark(arena);
+static void compose_layouts(ltA_layout_builder *result, ltA_view a, ltA_view b) {
+  lt_arena *arena = result->shape.arena;
+  if (ltA_has_no_elements(a.shape) && !ltA_has_no_elements(b.shape)) {
+    ltA_fail(arena, LT_INVALID, "composition: %v has no elements for %v to pick",
+             ltA_view_layout(arena, a), ltA_view_layout(arena, b));
+    return;
+  }
   ltA_composition c;
-  ltA_composition_begin(&c, arena, "composition", a);
-  ltA_compose_tree(&c, ltA_shape(b), ltA_stride(b));
-  const lt_value *result = ltA_composition_finish(&c);
-  if (result != NULL && c.doubt != LTA_EXACT && !ltA_composition_rounds(&c, b))
-    result = ltA_composition_settle(&c, b, result);
-  return ltA_keep(arena, mark, result);
+  ltA_composition_begin(&c, result, "composition", a);
+  ltA_compose_tree(&c, b.shape, b.stride);
+  if (ltA_failed(arena) || ltA_composition_is_exact(&c) || ltA_composition_rounds(&c, b)) return;
+  ltA_composition_settle(&c, b);
 }
+
+static void compose_any(ltA_layout_builder *result, ltA_view a, const lt_value *b);
 
 /* Mode by mode; modes of 'a' past the tuple are dropped. */
-static const lt_value *compose_by_mode(lt_arena *arena, const lt_value *a, const lt_value *tiler) {
+static void compose_by_mode(ltA_layout_builder *result, ltA_view a, const lt_value *tiler) {
+  lt_arena *arena = result->shape.arena;
   size_t rank = ltA_rank(tiler);
-  if (rank > lt_rank(a))
-    return ltA_fail(arena, LT_INVALID, "composition: tiler %v has %z modes, more than the %z of %v",
-                    tiler, rank, lt_rank(a), a);
-  ltA_join join;
-  ltA_join_begin(&join, arena);
+  if (rank > ltA_rank(a.shape)) {
+    ltA_fail(arena, LT_INVALID, "composition: tiler %v has %z modes, more than the %z of %v", tiler,
+             rank, ltA_rank(a.shape), ltA_view_layout(arena, a));
+    return;
+  }
+  ltA_place open = ltA_layout_open(result);
   const lt_value *tile = ltA_first(tiler);
   for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
-    ltA_join_append(&join, lt_composition(arena, ltA_mode_of(arena, a, i), tile));
+    compose_any(result, ltA_view_mode(a, i), tile);
     tile = ltA_next(tile);
   }
-  return ltA_join_finish(&join);
+  ltA_layout_close(result, open, rank);
 }
 
-static const lt_value *compose_layout(lt_arena *arena, const lt_value *a, const lt_value *b) {
+/* n:1, also where n is 1. */
+static void compose_integer(ltA_layout_builder *result, ltA_view a, const lt_value *n) {
+  if (!ltA_check_shape(result->shape.arena, "composition", n)) return;
+  const lt_value one = {1, 0, 1, LT_INTEGER};
+  compose_layouts(result, a, (ltA_view){n, &one});
+}
+
+static void compose_any(ltA_layout_builder *result, ltA_view a, const lt_value *b) {
   switch (b->kind) {
-    case LT_LAYOUT: return compose_layouts(arena, a, b);
-    case LT_TUPLE: return compose_by_mode(arena, a, b);
-    case LT_WILDCARD: return a;
-    case LT_INTEGER: return compose_layouts(arena, a, ltA_pair(arena, b, lt_integer(arena, 1)));
-    default: return ltA_fail(arena, LT_INVALID, "composition: %v is no layout and no tiler", b);
+    case LT_LAYOUT: compose_layouts(result, a, ltA_view_of(b)); break;
+    case LT_TUPLE: compose_by_mode(result, a, b); break;
+    case LT_WILDCARD: ltA_layout_append(result, a); break;
+    case LT_INTEGER: compose_integer(result, a, b); break;
+    default:
+      ltA_fail(result->shape.arena, LT_INVALID, "composition: %v is no layout and no tiler", b);
   }
 }
 
@@ -360,7 +369,11 @@ const lt_value *lt_composition(lt_arena *arena, const lt_value *a, const lt_valu
       b->kind == LT_COMPOSED)
     return ltA_composition_composed(arena, a, b);
   if (a->kind != LT_LAYOUT) return ltA_fail(arena, LT_INVALID, "composition: %v is no layout", a);
-  return compose_layout(arena, a, b);
+  ltA_mark mark = ltA_get_mark(arena);
+  ltA_layout_builder result;
+  ltA_layout_begin(&result, arena);
+  compose_any(&result, ltA_view_of(a), b);
+  return ltA_keep(arena, mark, ltA_layout_finish(&result));
 }
 
 const lt_value *lt_with_shape(lt_arena *arena, const lt_value *layout, const lt_value *shape) {

@@ -34,12 +34,12 @@ typedef enum ltA_doubt {
 typedef struct ltA_composition {
   lt_arena *arena;
   const char *operation; /* for messages */
-  const lt_value *a;     /* the left side; NULL where only its modes are given */
+  ltA_view a;            /* the left side; NULL where only its modes are given */
   ltA_digits *digits;
   ltA_digits whole;                /* the first of them */
   bool has_positive, has_negative; /* strides of the right side with more than one step */
-  /* the result, as far as it is composed */
-  ltA_builder shapes, strides;
+  ltA_layout_builder *result;      /* where it is appended */
+  ltA_place start;
   /* the first doubt: in which mode of which digits, and the numbers that failed */
   ltA_doubt doubt;
   const ltA_digits *doubt_digits;
@@ -47,41 +47,40 @@ typedef struct ltA_composition {
   int64_t doubt_shape, doubt_stride;
 } ltA_composition;
 
-/* Starts a composition with 'a', a layout with or without modes, on the left. */
-void ltA_composition_begin(ltA_composition *c, lt_arena *arena, const char *operation,
-                           const lt_value *a);
-void ltA_composition_begin_modes(ltA_composition *c, lt_arena *arena, const char *operation,
-                                 const ltA_modes *a);
+/* Starts a composition with 'a', a layout with or without a tree, on the left. */
+void ltA_composition_begin(ltA_composition *c, ltA_layout_builder *result, const char *operation,
+                           ltA_view a);
+void ltA_composition_begin_modes(ltA_composition *c, ltA_layout_builder *result,
+                                 const char *operation, const ltA_modes *a);
 
 /* Appends the left side composed with a layout, or with its modes, to the result. */
 void ltA_compose_tree(ltA_composition *c, const lt_value *shape, const lt_value *stride);
 void ltA_compose_modes(ltA_composition *c, const ltA_modes *modes);
 
 /*
-** The result by the rule alone, or NULL. c->doubt says whether it is exact; if not, one of the
-** functions below decides.
+** Whether all that was appended since the beginning is exact; if not, c->doubt says why, and one of
+** the functions below decides.
 */
-const lt_value *ltA_composition_finish(ltA_composition *c);
+bool ltA_composition_is_exact(ltA_composition *c);
 
 /*
-** Settles a doubt about the composition with 'b': the rule's form where it proves exact after all;
-** for static operands any other layout that is; else NULL with an error that says what failed.
+** Settles a doubt about the composition with 'b': the rule's form stays where it proves exact after
+** all; for static operands any other layout that is takes its place; else an error says what failed.
 */
-const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *b,
-                                       const lt_value *by_rule);
+void ltA_composition_settle(ltA_composition *c, ltA_view b);
 
 /*
 ** Whether the rule's form, which rounds shapes up, holds the left side's elements once each beside
 ** coordinates that lie past the extents of its modes: in every digit the steps of the right side
 ** must fit together without gap or overlap. What a divide by a tiler that does not divide gives.
 */
-bool ltA_composition_covers(ltA_composition *c, const lt_value *b);
+bool ltA_composition_covers(ltA_composition *c, ltA_view b);
 
 /*
 ** Whether the left side is a coordinate layout of dynamic extents whose coordinates the rule's form
 ** gives once each, some of them past the extents: there elem_less sorts them out at launch.
 */
-bool ltA_composition_rounds(ltA_composition *c, const lt_value *b);
+bool ltA_composition_rounds(ltA_composition *c, ltA_view b);
 
 /* ---- Between the files of the composition --------------------------------------------
  */
@@ -94,6 +93,6 @@ void ltA_composition_walk(ltA_composition *c, ltA_digits *digits, const ltA_mode
                           ltA_modes *result);
 
 /* Records what c->doubt says as the error. Returns NULL. */
-void *ltA_composition_fail(ltA_composition *c, const lt_value *b);
+void *ltA_composition_fail(ltA_composition *c, ltA_view b);
 
 #endif

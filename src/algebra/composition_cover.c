@@ -67,12 +67,12 @@ static int64_t count_through(digit_use *use, int64_t extent) {
 }
 
 /* The steps of 'b' fit together in every digit; where 'whole', they also reach its extent. */
-static bool fit_digits(ltA_composition *c, const lt_value *b, bool whole) {
+static bool fit_digits(ltA_composition *c, ltA_view b, bool whole) {
   ltA_digits *digits = c->digits;
   if (digits == NULL || digits->next != NULL || digits->basis != NULL) return false;
   ltA_modes right;
   ltA_modes_begin(&right, c->arena);
-  ltA_modes_flatten(&right, ltA_shape(b), ltA_stride(b));
+  ltA_modes_flatten(&right, b.shape, b.stride);
   digit_use use = {ltA_new_bytes(c->arena, right.count * sizeof *use.items), 0};
   size_t last = digits->modes.count - 1;
   for (size_t digit = 0; digit <= last && !ltA_failed(c->arena); digit++) {
@@ -88,9 +88,7 @@ static bool fit_digits(ltA_composition *c, const lt_value *b, bool whole) {
   return !ltA_failed(c->arena);
 }
 
-bool ltA_composition_covers(ltA_composition *c, const lt_value *b) {
-  return fit_digits(c, b, true);
-}
+bool ltA_composition_covers(ltA_composition *c, ltA_view b) { return fit_digits(c, b, true); }
 
 static bool is_dynamic_coordinates(const ltA_composition *c) {
   bool has_basis = false;
@@ -102,6 +100,6 @@ static bool is_dynamic_coordinates(const ltA_composition *c) {
   return has_basis && is_dynamic;
 }
 
-bool ltA_composition_rounds(ltA_composition *c, const lt_value *b) {
+bool ltA_composition_rounds(ltA_composition *c, ltA_view b) {
   return is_dynamic_coordinates(c) && fit_digits(c, b, false);
 }

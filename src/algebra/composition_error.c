@@ -68,7 +68,9 @@ static void *fail_signs(ltA_composition *c, const lt_value *b) {
                   c->operation, left, b);
 }
 
-void *ltA_composition_fail(ltA_composition *c, const lt_value *b) {
+void *ltA_composition_fail(ltA_composition *c, ltA_view right) {
+  const lt_value *b = ltA_view_layout(c->arena, right);
+  if (b == NULL) return NULL;
   switch (c->doubt) {
     case LTA_STRIDE: return fail_stride(c, b);
     case LTA_SHAPE: return fail_shape(c, b);

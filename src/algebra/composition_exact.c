@@ -22,7 +22,7 @@ typedef struct right_leaf {
 
 typedef struct proof {
   ltA_composition *c;
-  const lt_value *b;
+  ltA_view b;
   right_leaf *leaves;
   size_t count;
 } proof;
@@ -161,7 +161,7 @@ static void collect_leaves(proof *p) {
   ltA_composition *c = p->c;
   ltA_modes right;
   ltA_modes_begin(&right, c->arena);
-  ltA_modes_flatten(&right, ltA_shape(p->b), ltA_stride(p->b));
+  ltA_modes_flatten(&right, p->b.shape, p->b.stride);
   p->count = right.count;
   p->leaves = ltA_new_bytes(c->arena, right.count * sizeof *p->leaves);
   for (size_t i = 0; i < right.count && !ltA_failed(c->arena); i++) {
@@ -186,26 +186,23 @@ static bool search(proof *p) {
 
 /* The tree of the right side with each leaf replaced by its form. */
 static void append_forms(const proof *p, const lt_value *shape, size_t *next_leaf,
-                         ltA_builder *shapes, ltA_builder *strides) {
+                         ltA_layout_builder *result) {
   if (!ltA_is_tuple(shape)) {
-    ltA_modes_append_to(&p->leaves[(*next_leaf)++].form, shapes, strides);
+    ltA_modes_append_to(&p->leaves[(*next_leaf)++].form, result);
     return;
   }
-  size_t open_shape = ltA_open(shapes, LT_TUPLE);
-  size_t open_stride = ltA_open(strides, LT_TUPLE);
+  ltA_place open = ltA_layout_open(result);
   for (const lt_value *s = ltA_first(shape); s < ltA_next(shape); s = ltA_next(s))
-    append_forms(p, s, next_leaf, shapes, strides);
-  ltA_close(shapes, open_shape, ltA_rank(shape));
-  ltA_close(strides, open_stride, ltA_rank(shape));
+    append_forms(p, s, next_leaf, result);
+  ltA_layout_close(result, open, ltA_rank(shape));
 }
 
-static const lt_value *build_layout(const proof *p) {
-  ltA_builder shapes, strides;
-  ltA_begin(&shapes, p->c->arena);
-  ltA_begin(&strides, p->c->arena);
+static void replace_result(const proof *p) {
+  ltA_layout_builder *result = p->c->result;
+  result->shape.count = p->c->start.shape;
+  result->stride.count = p->c->start.stride;
   size_t next_leaf = 0;
-  append_forms(p, ltA_shape(p->b), &next_leaf, &shapes, &strides);
-  return ltA_finish_layout(&shapes, &strides);
+  append_forms(p, p->b.shape, &next_leaf, result);
 }
 
 /* ---- Settling ------------------------------------------------------------------------------ */
@@ -218,15 +215,17 @@ static bool is_static_left(const ltA_composition *c) {
   return true;
 }
 
-const lt_value *ltA_composition_settle(ltA_composition *c, const lt_value *b,
-                                       const lt_value *by_rule) {
-  if (ltA_failed(c->arena)) return NULL;
-  if (ltA_has_no_elements(ltA_shape(b))) return by_rule;
+void ltA_composition_settle(ltA_composition *c, ltA_view b) {
+  if (ltA_failed(c->arena) || ltA_has_no_elements(b.shape)) return;
   proof p = {.c = c, .b = b};
   collect_leaves(&p);
-  if (ltA_failed(c->arena)) return NULL;
-  if (!is_provable(&p)) return ltA_composition_fail(c, b);
-  if (holds(&p)) return by_rule;
-  if (is_static_left(c) && lt_is_static(b) && search(&p)) return build_layout(&p);
-  return ltA_composition_fail(c, b);
+  if (ltA_failed(c->arena)) return;
+  if (is_provable(&p)) {
+    if (holds(&p)) return;
+    if (is_static_left(c) && lt_is_static(b.shape) && lt_is_static(b.stride) && search(&p)) {
+      replace_result(&p);
+      return;
+    }
+  }
+  ltA_composition_fail(c, b);
 }

@@ -11,86 +11,102 @@
 #include "composed.h"
 #include "composition.h"
 
-/* The rest of the tiler in the coalesced shape of the layout. */
-static void append_rest(lt_arena *arena, const lt_value *layout, const lt_value *tiler,
-                        ltA_modes *rest) {
+/* A divide in progress: the tiler and the rest of it in the coalesced shape of the layout. */
+typedef struct division {
+  ltA_layout_builder *result;
+  ltA_view layout;
+  ltA_view tiler;
+  ltA_modes rest;
+} division;
+
+static lt_arena *arena_of(const division *d) { return d->result->shape.arena; }
+
+static void find_rest(division *d) {
+  lt_arena *arena = arena_of(d);
   ltA_modes target, modes;
   ltA_modes_begin(&target, arena);
   ltA_modes_begin(&modes, arena);
-  ltA_modes_flatten(&target, ltA_shape(layout), ltA_stride(layout));
-  ltA_modes_flatten(&modes, ltA_shape(tiler), ltA_stride(tiler));
-  if (target.count == 0 || modes.count == 0)
-    ltA_fail(arena, LT_INVALID, "logical_divide: %v by %v: a layout without modes", layout, tiler);
-  if (ltA_failed(arena)) return;
+  ltA_modes_begin(&d->rest, arena);
+  ltA_modes_flatten(&target, d->layout.shape, d->layout.stride);
+  ltA_modes_flatten(&modes, d->tiler.shape, d->tiler.stride);
+  if (target.count == 0 || modes.count == 0) {
+    ltA_fail(arena, LT_INVALID, "logical_divide: %v by %v: a layout without modes",
+             ltA_view_layout(arena, d->layout), ltA_view_layout(arena, d->tiler));
+    return;
+  }
   ltA_modes_coalesce(&target);
-  ltA_complement_modes(tiler, &modes, &target, rest);
+  ltA_complement_modes(d->tiler, &modes, &target, &d->rest);
 }
 
-/* The form by rule where it is exact or rounds up, else an exact one, else an error. */
-static const lt_value *settle_divide(ltA_composition *c, const lt_value *tiler,
-                                     const ltA_modes *rest, const lt_value *by_rule) {
-  const lt_value *modes[] = {tiler, ltA_modes_to_layout(rest)};
-  const lt_value *b = lt_make_layout_of(c->arena, modes, 2);
-  if (ltA_failed(c->arena)) return NULL;
-  if (ltA_composition_covers(c, b)) return by_rule;
-  return ltA_composition_settle(c, b, by_rule);
+/* The form by rule stays where it rounds up; else an exact one takes its place, or it fails. */
+static void settle_division(division *d, ltA_composition *c) {
+  lt_arena *arena = arena_of(d);
+  const lt_value *modes[] = {ltA_view_layout(arena, d->tiler), ltA_modes_to_layout(&d->rest)};
+  const lt_value *b = ltA_failed(arena) ? NULL : lt_make_layout_of(arena, modes, 2);
+  if (b == NULL || ltA_composition_covers(c, ltA_view_of(b))) return;
+  ltA_composition_settle(c, ltA_view_of(b));
 }
 
-static const lt_value *divide_by_layout(lt_arena *arena, const lt_value *layout,
-                                        const lt_value *tiler) {
-  if (ltA_failed(arena)) return NULL;
-  ltA_modes rest;
-  ltA_modes_begin(&rest, arena);
-  append_rest(arena, layout, tiler, &rest);
+/* (layout o tiler, layout o rest) */
+static void divide_by_layout(ltA_layout_builder *result, ltA_view layout, ltA_view tiler) {
+  division d;
+  d.result = result;
+  d.layout = layout;
+  d.tiler = tiler;
+  find_rest(&d);
+  if (ltA_failed(arena_of(&d))) return;
   ltA_composition c;
-  ltA_composition_begin(&c, arena, "logical_divide", layout);
-  size_t open_shape = ltA_open(&c.shapes, LT_TUPLE);
-  size_t open_stride = ltA_open(&c.strides, LT_TUPLE);
-  ltA_compose_tree(&c, ltA_shape(tiler), ltA_stride(tiler));
-  ltA_compose_modes(&c, &rest);
-  ltA_close(&c.shapes, open_shape, 2);
-  ltA_close(&c.strides, open_stride, 2);
-  const lt_value *result = ltA_composition_finish(&c);
-  if (result == NULL || c.doubt == LTA_EXACT) return result;
-  return settle_divide(&c, tiler, &rest, result);
+  ltA_composition_begin(&c, result, "logical_divide", layout);
+  ltA_place open = ltA_layout_open(result);
+  ltA_compose_tree(&c, tiler.shape, tiler.stride);
+  ltA_compose_modes(&c, &d.rest);
+  ltA_layout_close(result, open, 2);
+  if (!ltA_failed(arena_of(&d)) && !ltA_composition_is_exact(&c)) settle_division(&d, &c);
 }
+
+static void divide_any(ltA_layout_builder *result, ltA_view layout, const lt_value *tiler);
 
 /* Mode by mode; modes past the tiler stay as they are. */
-static const lt_value *divide_by_mode(lt_arena *arena, const lt_value *layout,
-                                      const lt_value *tiler) {
-  size_t rank = lt_rank(layout);
-  if (ltA_rank(tiler) > rank)
-    return ltA_fail(arena, LT_INVALID,
-                    "logical_divide: tiler %v has %z modes, more than the %z of %v", tiler,
-                    ltA_rank(tiler), rank, layout);
-  ltA_join join;
-  ltA_join_begin(&join, arena);
+static void divide_by_mode(ltA_layout_builder *result, ltA_view layout, const lt_value *tiler) {
+  lt_arena *arena = result->shape.arena;
+  size_t rank = ltA_rank(layout.shape);
+  if (ltA_rank(tiler) > rank) {
+    ltA_fail(arena, LT_INVALID, "logical_divide: tiler %v has %z modes, more than the %z of %v",
+             tiler, ltA_rank(tiler), rank, ltA_view_layout(arena, layout));
+    return;
+  }
+  ltA_place open = ltA_layout_open(result);
   const lt_value *tile = ltA_first(tiler);
   for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
-    const lt_value *mode = ltA_mode_of(arena, layout, i);
-    if (i < ltA_rank(tiler)) {
-      mode = lt_logical_divide(arena, mode, tile);
-      tile = ltA_next(tile);
+    ltA_view mode = ltA_view_mode(layout, i);
+    if (i >= ltA_rank(tiler)) {
+      ltA_layout_append(result, mode);
+      continue;
     }
-    ltA_join_append(&join, mode);
+    divide_any(result, mode, tile);
+    tile = ltA_next(tile);
   }
-  return ltA_join_finish(&join);
+  ltA_layout_close(result, open, rank);
 }
 
-static const lt_value *divide_layout(lt_arena *arena, const lt_value *layout,
-                                     const lt_value *tiler) {
+static void divide_by_integer(ltA_layout_builder *result, ltA_view layout, const lt_value *n) {
+  if (!ltA_check_shape(result->shape.arena, "logical_divide", n)) return;
+  lt_value stride = ltA_compact_stride(n);
+  divide_by_layout(result, layout, (ltA_view){n, &stride});
+}
+
+static void divide_any(ltA_layout_builder *result, ltA_view layout, const lt_value *tiler) {
   switch (tiler->kind) {
-    case LT_LAYOUT: return divide_by_layout(arena, layout, tiler);
-    case LT_TUPLE: return divide_by_mode(arena, layout, tiler);
-    case LT_WILDCARD: return layout;
-    case LT_INTEGER: return divide_by_layout(arena, layout, lt_make_layout(arena, tiler, NULL));
-    default: return ltA_fail(arena, LT_INVALID, "logical_divide: %v is no tiler", tiler);
+    case LT_LAYOUT: divide_by_layout(result, layout, ltA_view_of(tiler)); break;
+    case LT_TUPLE: divide_by_mode(result, layout, tiler); break;
+    case LT_WILDCARD: ltA_layout_append(result, layout); break;
+    case LT_INTEGER: divide_by_integer(result, layout, tiler); break;
+    default: ltA_fail(result->shape.arena, LT_INVALID, "logical_divide: %v is no tiler", tiler);
   }
 }
 
 const lt_value *lt_logical_divide(lt_arena *arena, const lt_value *layout, const lt_value *tiler) {
   if (ltA_failed(arena)) return NULL;
-  ltA_mark mark = ltA_get_mark(arena);
   if (layout->kind == LT_COMPOSED)
     return ltA_with_layout_b(arena, layout, lt_logical_divide(arena, ltA_layout_b(layout), tiler));
   if (layout->kind == LT_TENSOR)
@@ -98,8 +114,11 @@ const lt_value *lt_logical_divide(lt_arena *arena, const lt_value *layout, const
                                   lt_logical_divide(arena, ltA_tensor_layout(layout), tiler));
   if (layout->kind != LT_LAYOUT)
     return ltA_fail(arena, LT_INVALID, "logical_divide: %v is no layout", layout);
-  if (ltA_failed(arena)) return NULL;
-  return ltA_keep(arena, mark, divide_layout(arena, layout, tiler));
+  ltA_mark mark = ltA_get_mark(arena);
+  ltA_layout_builder result;
+  ltA_layout_begin(&result, arena);
+  divide_any(&result, ltA_view_of(layout), tiler);
+  return ltA_keep(arena, mark, ltA_layout_finish(&result));
 }
 
 static const lt_value *divide(lt_arena *arena, const char *operation, const lt_value *layout,

@@ -18,6 +18,14 @@ void ltA_modes_grow(ltA_modes *modes) {
   modes->capacity *= 2;
 }
 
+void ltA_modes_append_extent(ltA_modes *extents, lt_int x) {
+  ltA_mode *last = extents->count > 0 ? &extents->items[extents->count - 1] : NULL;
+  if (last != NULL && ltA_is_static_int(last->shape) == ltA_is_static_int(x))
+    last->shape = ltA_mul(extents->arena, last->shape, x);
+  else
+    ltA_modes_append(extents, (ltA_mode){x, ltA_static(0), NULL});
+}
+
 ltA_mode ltA_make_mode(const lt_value *shape_leaf, const lt_value *stride_leaf) {
   const lt_value *basis = stride_leaf->kind == LT_BASIS ? stride_leaf : NULL;
   return (ltA_mode){ltA_int(shape_leaf), ltA_int(stride_leaf), basis};
@@ -92,6 +100,25 @@ void ltA_modes_coalesce_x(ltA_modes *modes) {
   coalesce_from_back(modes);
 }
 
+lt_int ltA_modes_size(const ltA_modes *modes) {
+  lt_int size = ltA_static(1);
+  for (size_t i = 0; i < modes->count; i++)
+    size = ltA_mul(modes->arena, size, modes->items[i].shape);
+  return size;
+}
+
+lt_int ltA_modes_cosize(const ltA_modes *modes) {
+  lt_arena *arena = modes->arena;
+  lt_int cosize = ltA_static(1);
+  for (size_t i = 0; i < modes->count; i++) {
+    const ltA_mode *mode = &modes->items[i];
+    lt_int last = ltA_sub(arena, mode->shape, ltA_static(1));
+    if (last.value < 0) return (lt_int){0, last.promise};
+    cosize = ltA_add(arena, cosize, ltA_mul(arena, last, ltA_abs(arena, mode->stride)));
+  }
+  return cosize;
+}
+
 uint64_t ltA_modes_evaluate(const ltA_modes *modes, int64_t index, const lt_value *basis) {
   uint64_t offset = 0;
   size_t last = modes->count - 1;
@@ -156,11 +183,11 @@ static void write_strides(lt_value *at, const ltA_modes *modes, size_t length) {
   }
 }
 
-void ltA_modes_append_to(const ltA_modes *modes, ltA_builder *shape, ltA_builder *stride) {
+void ltA_modes_append_to(const ltA_modes *modes, ltA_layout_builder *layout) {
   size_t shape_count = shapes_length(modes);
   size_t stride_count = strides_length(modes);
-  lt_value *shapes = ltA_append_nodes(shape, shape_count);
-  lt_value *strides = ltA_append_nodes(stride, stride_count);
+  lt_value *shapes = ltA_append_nodes(&layout->shape, shape_count);
+  lt_value *strides = ltA_append_nodes(&layout->stride, stride_count);
   if (shapes == NULL || strides == NULL) return;
   write_shapes(shapes, modes, shape_count);
   write_strides(strides, modes, stride_count);

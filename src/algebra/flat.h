@@ -36,6 +36,12 @@ static inline void ltA_modes_append(ltA_modes *modes, ltA_mode mode) {
 
 ltA_mode ltA_make_mode(const lt_value *shape_leaf, const lt_value *stride_leaf);
 
+/*
+** Appends an extent without a stride, for lists that are shapes: it is multiplied into the last one
+** where both are static or both dynamic. Source: CuTe's coalesce of a shape.
+*/
+void ltA_modes_append_extent(ltA_modes *extents, lt_int x);
+
 /* Appends the leaves of congruent 'shape' and 'stride', left to right. */
 void ltA_modes_flatten(ltA_modes *modes, const lt_value *shape, const lt_value *stride);
 
@@ -48,6 +54,10 @@ void ltA_modes_coalesce(ltA_modes *modes);
 /* As before, but the function also stays past the size, where the last mode runs on. */
 void ltA_modes_coalesce_x(ltA_modes *modes);
 
+/* Elements, and the largest offset + 1 (0 without elements; strides must be integers). */
+lt_int ltA_modes_size(const ltA_modes *modes);
+lt_int ltA_modes_cosize(const ltA_modes *modes);
+
 /*
 ** The component along 'basis' (NULL: integer strides) at 'index', past the size too, where the last
 ** mode runs on. Wraps around on overflow: to compare functions, not to compute offsets. No shape
@@ -56,7 +66,7 @@ void ltA_modes_coalesce_x(ltA_modes *modes);
 uint64_t ltA_modes_evaluate(const ltA_modes *modes, int64_t index, const lt_value *basis);
 
 /* Appends the modes to the trees of a layout: one as a leaf, several as a tuple. */
-void ltA_modes_append_to(const ltA_modes *modes, ltA_builder *shape, ltA_builder *stride);
+void ltA_modes_append_to(const ltA_modes *modes, ltA_layout_builder *layout);
 const lt_value *ltA_modes_to_layout(const ltA_modes *modes);
 
 /* Both integers, or bases with one path. */

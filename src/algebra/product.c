@@ -16,96 +16,110 @@
 */
 typedef enum strictness { TOGETHER, LEAF_BY_LEAF } strictness;
 
+/* Strides must be integers: cosizes and complements know no coordinates. */
+static bool flatten_integers(ltA_modes *modes, lt_arena *arena, ltA_view view) {
+  ltA_modes_begin(modes, arena);
+  ltA_modes_flatten(modes, view.shape, view.stride);
+  if (modes->count == 0)
+    ltA_fail(arena, LT_INVALID, "logical_product: %v has no modes", ltA_view_layout(arena, view));
+  for (size_t i = 0; i < modes->count; i++)
+    if (modes->items[i].basis != NULL)
+      ltA_fail(arena, LT_INVALID, "logical_product: %v has scaled bases as strides",
+               ltA_view_layout(arena, view));
+  return !ltA_failed(arena);
+}
+
 /* complement(block, size(block) * cosize(tiler)): where the repetitions may go. */
-static void append_places(lt_arena *arena, const lt_value *block, const lt_value *tiler,
-                          ltA_modes *places) {
-  const lt_value *size = lt_size(arena, block);
-  const lt_value *cosize = lt_cosize(arena, tiler);
-  if (ltA_failed(arena)) return;
-  if (!ltA_is_integer(cosize)) {
-    ltA_fail(arena, LT_INVALID, "logical_product: tiler %v has scaled bases as strides", tiler);
-    return;
-  }
-  ltA_modes target, modes;
+static bool find_places(lt_arena *arena, ltA_view block, ltA_view tiler, ltA_modes *places) {
+  ltA_modes modes, repetitions, target;
+  ltA_modes_begin(places, arena);
   ltA_modes_begin(&target, arena);
-  ltA_modes_begin(&modes, arena);
-  lt_int room = ltA_mul(arena, ltA_int(size), ltA_int(cosize));
+  if (!flatten_integers(&modes, arena, block) || !flatten_integers(&repetitions, arena, tiler))
+    return false;
+  lt_int room = ltA_mul(arena, ltA_modes_size(&modes), ltA_modes_cosize(&repetitions));
   ltA_modes_append(&target, (ltA_mode){room, ltA_static(0), NULL});
-  ltA_modes_flatten(&modes, ltA_shape(block), ltA_stride(block));
-  if (modes.count == 0) ltA_fail(arena, LT_INVALID, "logical_product: %v has no modes", block);
   if (!ltA_failed(arena)) ltA_complement_modes(block, &modes, &target, places);
+  return !ltA_failed(arena);
 }
 
-/* The block with the layout of its repetitions. */
-static const lt_value *pair_up(lt_arena *arena, const lt_value *block,
-                               const lt_value *repetitions) {
-  const lt_value *modes[] = {block, repetitions};
-  return ltA_failed(arena) ? NULL : lt_make_layout_of(arena, modes, 2);
-}
-
-static const lt_value *repeat_by_layout(lt_arena *arena, const lt_value *block,
-                                        const lt_value *tiler, strictness strict) {
-  if (ltA_failed(arena)) return NULL;
+/* (block, places o tiler) */
+static void repeat_by_layout(ltA_layout_builder *result, ltA_view block, ltA_view tiler,
+                             strictness strict) {
+  lt_arena *arena = result->shape.arena;
   ltA_modes places;
-  ltA_modes_begin(&places, arena);
-  append_places(arena, block, tiler, &places);
-  if (ltA_failed(arena)) return NULL;
+  if (!find_places(arena, block, tiler, &places)) return;
+  ltA_place open = ltA_layout_open(result);
+  ltA_layout_append(result, block);
   ltA_composition c;
-  ltA_composition_begin_modes(&c, arena, "logical_product", &places);
-  ltA_compose_tree(&c, ltA_shape(tiler), ltA_stride(tiler));
-  const lt_value *result = ltA_composition_finish(&c);
-  bool is_settled = c.doubt == LTA_EXACT || (c.doubt == LTA_CARRY && strict == LEAF_BY_LEAF);
-  if (!is_settled) result = ltA_composition_settle(&c, tiler, result);
-  return pair_up(arena, block, result);
+  ltA_composition_begin_modes(&c, result, "logical_product", &places);
+  ltA_compose_tree(&c, tiler.shape, tiler.stride);
+  bool is_settled = ltA_failed(arena) || ltA_composition_is_exact(&c) ||
+                    (c.doubt == LTA_CARRY && strict == LEAF_BY_LEAF);
+  if (!is_settled) ltA_composition_settle(&c, tiler);
+  ltA_layout_close(result, open, 2);
 }
 
-static const lt_value *repeat_mode(lt_arena *arena, const lt_value *block, const lt_value *tiler,
-                                   strictness strict);
+static void repeat_any(ltA_layout_builder *result, ltA_view block, const lt_value *tiler,
+                       strictness strict);
 
 /* Mode by mode; modes past the tiler stay as they are. */
-static const lt_value *repeat_by_mode(lt_arena *arena, const lt_value *block,
-                                      const lt_value *tiler) {
-  size_t rank = lt_rank(block);
-  if (ltA_rank(tiler) > rank)
-    return ltA_fail(arena, LT_INVALID,
-                    "logical_product: tiler %v has %z modes, more than the %z of %v", tiler,
-                    ltA_rank(tiler), rank, block);
-  ltA_join join;
-  ltA_join_begin(&join, arena);
+static void repeat_by_mode(ltA_layout_builder *result, ltA_view block, const lt_value *tiler) {
+  lt_arena *arena = result->shape.arena;
+  size_t rank = ltA_rank(block.shape);
+  if (ltA_rank(tiler) > rank) {
+    ltA_fail(arena, LT_INVALID, "logical_product: tiler %v has %z modes, more than the %z of %v",
+             tiler, ltA_rank(tiler), rank, ltA_view_layout(arena, block));
+    return;
+  }
+  ltA_place open = ltA_layout_open(result);
   const lt_value *tile = ltA_first(tiler);
   for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
-    const lt_value *mode = ltA_mode_of(arena, block, i);
-    if (i < ltA_rank(tiler)) {
-      mode = repeat_mode(arena, mode, tile, LEAF_BY_LEAF);
-      tile = ltA_next(tile);
+    ltA_view mode = ltA_view_mode(block, i);
+    if (i >= ltA_rank(tiler)) {
+      ltA_layout_append(result, mode);
+      continue;
     }
-    ltA_join_append(&join, mode);
+    repeat_any(result, mode, tile, LEAF_BY_LEAF);
+    tile = ltA_next(tile);
   }
-  return ltA_join_finish(&join);
+  ltA_layout_close(result, open, rank);
 }
 
-static const lt_value *repeat_mode(lt_arena *arena, const lt_value *block, const lt_value *tiler,
-                                   strictness strict) {
-  if (ltA_failed(arena)) return NULL;
+static void repeat_by_integer(ltA_layout_builder *result, ltA_view block, const lt_value *n,
+                              strictness strict) {
+  if (!ltA_check_shape(result->shape.arena, "logical_product", n)) return;
+  lt_value stride = ltA_compact_stride(n);
+  repeat_by_layout(result, block, (ltA_view){n, &stride}, strict);
+}
+
+static void repeat_any(ltA_layout_builder *result, ltA_view block, const lt_value *tiler,
+                       strictness strict) {
   switch (tiler->kind) {
-    case LT_LAYOUT: return repeat_by_layout(arena, block, tiler, strict);
-    case LT_TUPLE: return repeat_by_mode(arena, block, tiler);
-    case LT_WILDCARD: return block;
-    case LT_INTEGER:
-      return repeat_by_layout(arena, block, lt_make_layout(arena, tiler, NULL), strict);
-    case LT_COMPOSED: return ltA_logical_product_composed(arena, block, tiler);
-    default: return ltA_fail(arena, LT_INVALID, "logical_product: %v is no tiler", tiler);
+    case LT_LAYOUT: repeat_by_layout(result, block, ltA_view_of(tiler), strict); break;
+    case LT_TUPLE: repeat_by_mode(result, block, tiler); break;
+    case LT_WILDCARD: ltA_layout_append(result, block); break;
+    case LT_INTEGER: repeat_by_integer(result, block, tiler, strict); break;
+    default: ltA_fail(result->shape.arena, LT_INVALID, "logical_product: %v is no tiler", tiler);
   }
+}
+
+static const lt_value *repeat_layout(lt_arena *arena, const lt_value *block, const lt_value *tiler,
+                                     strictness strict) {
+  ltA_mark mark = ltA_get_mark(arena);
+  ltA_layout_builder result;
+  ltA_layout_begin(&result, arena);
+  repeat_any(&result, ltA_view_of(block), tiler, strict);
+  return ltA_keep(arena, mark, ltA_layout_finish(&result));
 }
 
 const lt_value *lt_logical_product(lt_arena *arena, const lt_value *block, const lt_value *tiler) {
   if (ltA_failed(arena)) return NULL;
-  ltA_mark mark = ltA_get_mark(arena);
   if (block->kind == LT_COMPOSED)
     return ltA_with_layout_b(arena, block, lt_logical_product(arena, ltA_layout_b(block), tiler));
   if (block->kind != LT_LAYOUT)
     return ltA_fail(arena, LT_INVALID, "logical_product: %v is no layout", block);
-  return ltA_keep(arena, mark, repeat_mode(arena, block, tiler, TOGETHER));
+  if (tiler->kind == LT_COMPOSED) return ltA_logical_product_composed(arena, block, tiler);
+  return repeat_layout(arena, block, tiler, TOGETHER);
 }
 
 static const lt_value *product(lt_arena *arena, const char *operation, const lt_value *block,
@@ -158,7 +172,7 @@ static const lt_value *repeat_padded(lt_arena *arena, const lt_value *block,
   block = lt_append_to(arena, block, (int64_t)rank, NULL);
   tiler = lt_append_to(arena, tiler, (int64_t)rank, NULL);
   if (ltA_failed(arena)) return NULL;
-  return repeat_by_layout(arena, block, tiler, LEAF_BY_LEAF);
+  return repeat_layout(arena, block, tiler, LEAF_BY_LEAF);
 }
 
 static const lt_value *zipped_by_rank(lt_arena *arena, const char *operation, const lt_value *block,

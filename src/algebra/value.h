@@ -75,6 +75,26 @@ static inline const lt_value *ltA_tensor_layout(const lt_value *tensor) {
 const lt_value *ltA_with_tensor_layout(lt_arena *arena, const lt_value *tensor,
                                        const lt_value *layout);
 
+/* A layout as its two trees, which need not lie one behind the other: a mode is one without a copy. */
+typedef struct ltA_view {
+  const lt_value *shape;
+  const lt_value *stride; /* congruent with the shape */
+} ltA_view;
+
+static inline ltA_view ltA_view_of(const lt_value *layout) {
+  return (ltA_view){ltA_shape(layout), ltA_stride(layout)};
+}
+/* Mode 'i' < rank; the only mode of an integer layout is itself. */
+ltA_view ltA_view_mode(ltA_view view, size_t i);
+/* The layout itself, for messages. */
+const lt_value *ltA_view_layout(lt_arena *arena, ltA_view view);
+
+/* The compact stride of one mode of extent 'n', as a leaf: CuTe gives static 1 the stride 0. */
+static inline lt_value ltA_compact_stride(const lt_value *n) {
+  bool is_one = n->value == 1 && n->promise == 0;
+  return (lt_value){is_one ? 0 : 1, 0, 1, LT_INTEGER};
+}
+
 /* Element 'i' of a tuple; 'i' is less than its rank. */
 const lt_value *ltA_element(const lt_value *tuple, size_t i);
 
@@ -188,10 +208,36 @@ const lt_value *ltA_pair(lt_arena *arena, const lt_value *shape, const lt_value 
 const lt_value *ltA_node(lt_arena *arena, lt_kind kind, const lt_value *const *children, size_t n);
 const lt_value *ltA_from_int(lt_arena *arena, lt_int x);
 
+/* A layout under construction: the trees of its shape and its stride, which grow in step. */
+typedef struct ltA_layout_builder {
+  ltA_builder shape, stride;
+} ltA_layout_builder;
+
+/* Where the builder stood: at an open tuple, or at what may be taken back. */
+typedef struct ltA_place {
+  size_t shape, stride;
+} ltA_place;
+
+void ltA_layout_begin(ltA_layout_builder *b, lt_arena *arena);
+ltA_place ltA_layout_open(ltA_layout_builder *b);
+void ltA_layout_close(ltA_layout_builder *b, ltA_place open, size_t rank);
+static inline ltA_place ltA_layout_place(const ltA_layout_builder *b) {
+  return (ltA_place){b->shape.count, b->stride.count};
+}
+static inline void ltA_layout_append(ltA_layout_builder *b, ltA_view view) {
+  ltA_append(&b->shape, view.shape);
+  ltA_append(&b->stride, view.stride);
+}
+/* What was appended since 'place', as a layout of its own. */
+const lt_value *ltA_layout_since(const ltA_layout_builder *b, ltA_place place);
+/* Puts 'layout' in the place of what was appended since; NULL (after a failure) does nothing. */
+void ltA_layout_replace(ltA_layout_builder *b, ltA_place place, const lt_value *layout);
+const lt_value *ltA_layout_finish(ltA_layout_builder *b);
+
 /* A layout under construction from the layouts of its modes. */
 typedef struct ltA_join {
-  ltA_builder shape, stride;
-  size_t open_shape, open_stride;
+  ltA_layout_builder layout;
+  ltA_place open;
   size_t rank;
 } ltA_join;
 
