@@ -143,7 +143,7 @@ static int get_slice(lua_State *L) {
   lua_pushvalue(L, 1);
   if (ltL_test_mma(L, 1)->kind == LT_MMA_IS_SLICE) {
     lua_getiuservalue(L, 1, 1);
-    lua_replace(L, -2);
+    lua_remove(L, -2);
   }
   lua_setiuservalue(L, -2, 1); /* keeps the TiledMMA alive */
   return 1;
@@ -186,16 +186,7 @@ static const lt_value *part_of(lua_State *L, ltL_state *S, const char *function)
 /* slice:partition_A(t): a view of a tensor; of a layout, the counting tensor. */
 static int partition(lua_State *L) {
   ltL_state *S = ltL_begin(L);
-  const lt_value *part = part_of(L, S, "partition");
-  const lt_value *counting = ltL_test(L, S, 2);
-  if (ltL_test_tensor(L, S, 2) != NULL) {
-    S->tensor.push_view(L, S, 2, lt_part(part, 0), lt_part(part, 1));
-    return 1;
-  }
-  if (counting == NULL || counting->kind != LT_TENSOR) return ltL_push_value(L, S, part);
-  const lt_value *offset = ltA_add_values(S->arena, lt_part(counting, 0), lt_part(part, 0));
-  if (offset == NULL) return ltL_raise(L, S);
-  return ltL_push_value(L, S, lt_make_counting_tensor(S->arena, offset, lt_part(part, 1)));
+  return ltL_push_part(L, S, 2, part_of(L, S, "partition"));
 }
 
 static const ltT_operand *operand_of(const ltL_mma *m, ltT_matrix matrix) {
@@ -283,7 +274,7 @@ static int mma_size(lua_State *L) {
   return 1;
 }
 
-/* size(x) as the algebra has it (upvalue 2), and the threads of a TiledMMA. */
+/* size(x) as the algebra has it (upvalue 2), and the threads of a tiling. */
 static int size_of_any(lua_State *L) {
   if (ltL_test_mma(L, 1) != NULL) return mma_size(L);
   lua_pushvalue(L, lua_upvalueindex(2));

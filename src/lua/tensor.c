@@ -287,6 +287,18 @@ static void push_view(lua_State *L, ltL_state *S, int index, const lt_value *off
   lua_remove(L, -2);
 }
 
+int ltL_push_part(lua_State *L, ltL_state *S, int index, const lt_value *part) {
+  const lt_value *counting = ltL_test(L, S, index);
+  if (ltL_test_tensor(L, S, index) != NULL) {
+    push_view(L, S, index, lt_part(part, 0), lt_part(part, 1));
+    return 1;
+  }
+  if (counting == NULL || counting->kind != LT_TENSOR) return ltL_push_value(L, S, part);
+  const lt_value *offset = ltA_add_values(S->arena, lt_part(counting, 0), lt_part(part, 0));
+  if (offset == NULL) return ltL_raise(L, S);
+  return ltL_push_value(L, S, lt_make_counting_tensor(S->arena, offset, lt_part(part, 1)));
+}
+
 /* ---- Makers --------------------------------------------------------------------------------- */
 
 /* The layout in arguments 'first' and on: a layout, or a shape and perhaps a stride. */

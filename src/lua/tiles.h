@@ -59,6 +59,12 @@ lt_tensor ltL_core_tensor(lua_State *L, const ltL_tensor *t, const char *role);
 lt_tensor ltL_check_core(lua_State *L, ltL_state *S, const char *function, int index,
                          const char *role);
 
+/*
+** Pushes a part, offset o layout, of what is at 'index': of a tensor a view, of a counting tensor
+** or a layout a counting tensor.
+*/
+int ltL_push_part(lua_State *L, ltL_state *S, int index, const lt_value *part);
+
 /* Name of the variable of the calling script that holds the value at 'index', or NULL. */
 const char *ltL_variable_name(lua_State *L, int index);
 /*
