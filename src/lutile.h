@@ -323,6 +323,34 @@ LT_API const lt_value *lt_tile_to_shape(lt_arena *arena, const lt_value *block,
                                         const lt_value *shape,
                                         const lt_value *order /* NULL: LayoutLeft */);
 
+/* ---- Layouts as functions ------------------------------------------------------------------- */
+
+/*
+** Questions about all offsets at once, of layouts, composed layouts and tensors over nothing. Flags
+** do not matter to them, values do. Most are decided by the modes, whatever the size. Where those
+** do not decide, offsets are evaluated, LT_MAX_EVALUATION of them at most; beyond that the question
+** fails with LT_LIMIT. Functions that answer false also do so after an error.
+*/
+#define LT_MAX_EVALUATION ((int64_t)1 << 24)
+
+/* Of one size, and a(i) == b(i) for all i below it. */
+LT_API bool lt_equivalent(lt_arena *arena, const lt_value *a, const lt_value *b);
+/* No two coordinates have one offset. */
+LT_API bool lt_is_injective(lt_arena *arena, const lt_value *layout);
+/* Each of 0 to n - 1 is an offset; 'n' NULL is the cosize. */
+LT_API bool lt_is_surjective(lt_arena *arena, const lt_value *layout, const lt_value *n);
+/* One to one, and onto 0 to its size less 1. */
+LT_API bool lt_is_bijective(lt_arena *arena, const lt_value *layout);
+/* The offsets, in whatever order, leave no gap between the smallest and the largest. */
+LT_API bool lt_is_contiguous(lt_arena *arena, const lt_value *layout);
+/*
+** The layout with the same offsets, each once and in ascending order; where they do not start at 0
+** it is a tensor over nothing that starts at the smallest. Fails where no layout has them.
+*/
+LT_API const lt_value *lt_image_layout(lt_arena *arena, const lt_value *layout);
+/* The offsets, each once and in ascending order: an array of 'count' in the arena. */
+LT_API const int64_t *lt_image(lt_arena *arena, const lt_value *layout, size_t *count);
+
 /* ---- Slices --------------------------------------------------------------------------------- */
 
 /* The modes of 'x' under the '_' of 'coord'. */

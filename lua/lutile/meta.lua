@@ -596,6 +596,48 @@ function functions.raked_product(block, tiler) end
 ---@return lutile.Value
 function functions.tile_to_shape(block, shape, order) end
 
+-- Layouts as functions
+
+---Whether two layouts are one function of the linear index: of one size, and a(i) == b(i) for all i
+---below it. Decided by the modes where they tell, and else by evaluation, of 2^24 offsets at most;
+---so are the questions below.
+---@param a lutile.Operand
+---@param b lutile.Operand
+---@return boolean
+function functions.equivalent(a, b) end
+
+---Whether no two coordinates have one offset.
+---@param layout lutile.Operand
+---@return boolean
+function functions.is_injective(layout) end
+
+---Whether each of 0 to n - 1 is an offset.
+---@param layout lutile.Operand
+---@param n? integer the cosize
+---@return boolean
+function functions.is_surjective(layout, n) end
+
+---Whether a layout is one to one, and onto 0 to its size less 1.
+---@param layout lutile.Operand
+---@return boolean
+function functions.is_bijective(layout) end
+
+---Whether the offsets, in whatever order, leave no gap between the smallest and the largest.
+---@param layout lutile.Operand
+---@return boolean
+function functions.is_contiguous(layout) end
+
+---The offsets in a table, each once and in ascending order.
+---@param layout lutile.Operand
+---@return integer[]
+function functions.image(layout) end
+
+---The layout with the same offsets, each once and in ascending order; where they do not start at 0
+---it is a counting tensor that starts at the smallest.
+---@param layout lutile.Operand
+---@return lutile.Value
+function functions.image_layout(layout) end
+
 -- Slices
 
 ---The modes of x under the _ of a coordinate.

@@ -25,6 +25,7 @@ struct operation_case {
     operand (*of_number_value)(lt_arena *, operand, int64_t, operand);
     operand (*of_modes)(lt_arena *, operand, const int64_t *, size_t);
     operand (*of_list)(lt_arena *, const operand *, size_t);
+    bool (*of_predicate)(lt_arena *, operand);
     bool (*of_relation)(lt_arena *, operand, operand);
   } function;
   const char *expected;
@@ -83,6 +84,20 @@ static operand run_nothing(const operation_case *c, lt_arena *arena, const opera
   return x[0];
 }
 
+static operand run_predicate(const operation_case *c, lt_arena *arena, const operand *x) {
+  return lt_integer(arena, c->function.of_predicate(arena, x[0]));
+}
+
+/* The offsets as a tuple. */
+static operand run_image(const operation_case *c, lt_arena *arena, const operand *x) {
+  (void)c;
+  size_t count;
+  operand elements[16];
+  const int64_t *offsets = lt_image(arena, x[0], &count);
+  for (size_t i = 0; i < count; i++) elements[i] = lt_integer(arena, offsets[i]);
+  return lt_tuple(arena, elements, count);
+}
+
 /* ---- The cases ------------------------------------------------------------------------------ */
 
 #define CASE(form, name, ...) \
@@ -96,6 +111,7 @@ static operand run_nothing(const operation_case *c, lt_arena *arena, const opera
 #define OF_NUMBER_VALUE(name, expected, ...) CASE(number_value, name, expected, {__VA_ARGS__})
 #define OF_MODES(name, expected, ...) CASE(modes, name, expected, {__VA_ARGS__})
 #define OF_LIST(name, expected, ...) CASE(list, name, expected, {__VA_ARGS__})
+#define PREDICATE(name, expected, ...) CASE(predicate, name, expected, {__VA_ARGS__})
 #define RELATION(name, expected, ...) CASE(relation, name, expected, {__VA_ARGS__})
 
 static const operation_case cases[] = {
@@ -183,6 +199,27 @@ static const operation_case cases[] = {
     OF_2(blocked_product, "((2,3),(5,4)):((5,10),(1,30))", "(2,5):(5,1)", "(3,4):(1,3)"),
     OF_2(raked_product, "((3,2),(4,5)):((10,5),(30,1))", "(2,5):(5,1)", "(3,4):(1,3)"),
     OF_3(tile_to_shape, "((4,4),(8,2)):((8,32),(1,128))", "(4,8):(8,1)", "(16,16)"),
+
+    RELATION(equivalent, "1", "(4,2):(1,4)", "8:1"),
+    {"equivalent",
+     run_relation,
+     {.of_relation = lt_equivalent},
+     "1",
+     {"Sw<1,0,1> o 0 o 6:1", "Sw<1,0,1> o 0 o (2,3):(1,2)"}},
+    PREDICATE(is_injective, "1", "(2,3,2):(1,5,7)"),
+    {"is_injective",
+     run_predicate,
+     {.of_predicate = lt_is_injective},
+     "0",
+     {"4:1 o 1 o (2,4):(3,1)"}},
+    RELATION(is_surjective, "1", "(2,3):(1,2)"),
+    RELATION(is_surjective, "0", "Sw<1,1,2> o 0 o (4,4):(4,1)", "17"),
+    PREDICATE(is_bijective, "1", "(2,3):(3,1)"),
+    PREDICATE(is_contiguous, "1", "Sw<1,1,2> o 4 o (4,4):(4,1)"),
+    OF_1(image_layout, "5 o 10:1", "5 o (4,4):(1,2)"),
+    OF_1(image_layout, "3:3", "2:3 o 0 o (2,2):(1,1)"),
+    {"image", run_image, {NULL}, "(0,1,3,4)", {"(2,2):(1,3)"}},
+    {"image", run_image, {NULL}, "(0,2,3,4,5,7)", {"(3,2):(2,3)"}},
 
     OF_2(slice, "(4):(2)", "(1,_)", "(2,4):(1,2)"),
     OF_2(dice, "(2):(1)", "(1,_)", "(2,4):(1,2)"),

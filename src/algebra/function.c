@@ -18,9 +18,11 @@ static ltA_mode without_flags(const ltA_mode *mode) {
   return (ltA_mode){ltA_static(mode->shape.value), ltA_static(mode->stride.value), basis};
 }
 
-static void merge_modes(ltA_modes *modes) {
+static void merge_modes(ltA_function *f) {
+  ltA_modes *modes = &f->modes;
   size_t kept = 0;
   for (size_t i = 0; i < modes->count; i++) {
+    if (modes->items[i].basis != NULL) f->is_general = true;
     ltA_mode mode = without_flags(&modes->items[i]);
     if (mode.shape.value == 1) continue;
     if (kept > 0 && continues(&modes->items[kept - 1], &mode))
@@ -103,7 +105,6 @@ static void find_bounds(lt_arena *arena, const char *operation, ltA_function *f)
   bool fits = true;
   int64_t lowest = 0, highest = 0, moved;
   for (size_t i = 0; i < f->modes.count; i++) {
-    if (f->modes.items[i].basis != NULL) f->is_general = true;
     fits = fits && add_reach(&f->modes.items[i], &lowest, &highest);
   }
   fits = fits && !__builtin_add_overflow(lowest, f->start, &f->lowest) &&
@@ -158,7 +159,7 @@ bool ltA_function_of(lt_arena *arena, const char *operation, const lt_value *val
   f->size = ltA_product(arena, ltA_shape(layout)).value;
   ltA_modes_begin(&f->modes, arena);
   if (f->size > 0) ltA_modes_flatten(&f->modes, ltA_shape(layout), ltA_stride(layout));
-  merge_modes(&f->modes);
+  merge_modes(f);
   find_bounds(arena, operation, f);
   if (ltA_failed(arena) || f->is_general) return !ltA_failed(arena);
   drop_swizzle(f);

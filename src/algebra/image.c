@@ -250,10 +250,10 @@ const lt_value *lt_image_layout(lt_arena *arena, const lt_value *layout) {
 static int64_t *list_offsets(lt_arena *arena, const image *r, size_t *count) {
   int64_t size = 1;
   for (size_t i = 0; i < r->modes.count; i++) size *= r->modes.items[i].shape.value;
-  *count = (size_t)size;
-  int64_t *offsets = ltA_new_bytes(arena, *count * sizeof *offsets);
+  int64_t *offsets = ltA_new_bytes(arena, (size_t)size * sizeof *offsets);
   const lt_value *layout = image_layout(arena, r);
   if (offsets == NULL || layout == NULL || !lt_offsets(layout, offsets)) return NULL;
+  *count = (size_t)size;
   return offsets;
 }
 

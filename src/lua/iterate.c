@@ -53,6 +53,24 @@ static int iterate_offsets(lua_State *L) {
   return 1;
 }
 
+/* image(L): the offsets in a table, each once and in ascending order. */
+static int list_image(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  const lt_value *layout = ltL_check_at(L, S, "image", 1, 'm');
+  size_t count;
+  const int64_t *offsets = lt_image(S->arena, layout, &count);
+  if (offsets == NULL) return ltL_raise(L, S);
+  ltA_mark was_pin = S->pin;
+  bool was_pinned = ltL_pin(S);
+  lua_createtable(L, (int)count, 0); /* at most LT_MAX_EVALUATION */
+  ltL_unpin(S, was_pinned, was_pin);
+  for (size_t i = 0; i < count; i++) {
+    lua_pushinteger(L, offsets[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 /* Upvalues: state, layout, next index, size. Gives coordinate and offset. */
 static int next_element(lua_State *L) {
   ltL_state *S = ltL_begin(L);
@@ -89,7 +107,7 @@ static int iterate_each(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"each", iterate_each}, {"offsets", iterate_offsets}, {NULL, NULL}};
+    {"each", iterate_each}, {"image", list_image}, {"offsets", iterate_offsets}, {NULL, NULL}};
 
 void ltL_open_iteration(lua_State *L) {
   ltL_state *S = ltL_push_state(L);

@@ -24,6 +24,7 @@ typedef enum form {
   OF_SHAPE_PATH,    /* the same with the shape of x */
   OF_REST,          /* x, and all further arguments: one value, or a tuple of several */
   OF_LIST,          /* all arguments */
+  PREDICATE,        /* x; gives a boolean */
   RELATION          /* x, y; gives a boolean */
 } form;
 
@@ -55,6 +56,7 @@ struct ltL_operation {
     operand (*of_integer_value)(lt_arena *, operand, int64_t, operand);
     operand (*of_modes)(lt_arena *, operand, const int64_t *, size_t);
     operand (*of_list)(lt_arena *, const operand *, size_t);
+    bool (*predicate)(lt_arena *, operand);
     bool (*relation)(lt_arena *, operand, operand);
   } function;
 };
@@ -116,6 +118,8 @@ static operand compose(lt_arena *arena, operand x, operand tilers) {
   OF_REST, { .of_2 = f }
 #define LIST(f) \
   OF_LIST, { .of_list = f }
+#define PREDICATE(f) \
+  PREDICATE, { .predicate = f }
 #define RELATION(f) \
   RELATION, { .relation = f }
 
@@ -210,6 +214,13 @@ static const ltL_operation operations[] = {
     {"blocked_product", "Ll", VALUE, FUNCTION_2(lt_blocked_product)},
     {"raked_product", "Ll", VALUE, FUNCTION_2(lt_raked_product)},
     {"tile_to_shape", "Ls?o", VALUE, FUNCTION_3(lt_tile_to_shape)},
+
+    {"equivalent", "Mm", VALUE, RELATION(lt_equivalent)},
+    {"is_injective", "M", VALUE, PREDICATE(lt_is_injective)},
+    {"is_surjective", "M?s", VALUE, RELATION(lt_is_surjective)},
+    {"is_bijective", "M", VALUE, PREDICATE(lt_is_bijective)},
+    {"is_contiguous", "M", VALUE, PREDICATE(lt_is_contiguous)},
+    {"image_layout", "M", VALUE, FUNCTION_1(lt_image_layout)},
 
     {"slice", "cX", VALUE, FUNCTION_2(lt_slice)},
     {"dice", "cX", VALUE, FUNCTION_2(lt_dice)},
@@ -412,10 +423,14 @@ static int push_result(lua_State *L, ltL_state *S, const call *c, operand r) {
   }
 }
 
-static int run_relation(lua_State *L, ltL_state *S, const call *c) {
-  refuse_extra_arguments(L, c);
-  bool b = c->operation->function.relation(S->arena, c->values[0], c->values[1]);
-  return ltL_push_boolean(L, S, b);
+static bool gives_boolean(const ltL_operation *operation) {
+  return operation->form == PREDICATE || operation->form == RELATION;
+}
+
+static bool decide(ltL_state *S, const call *c) {
+  const ltL_operation *operation = c->operation;
+  if (operation->form == PREDICATE) return operation->function.predicate(S->arena, c->values[0]);
+  return operation->function.relation(S->arena, c->values[0], c->values[1]);
 }
 
 static bool is_open(form f) {
@@ -430,7 +445,10 @@ static operand compute(lua_State *L, ltL_state *S, call *c) {
 
 static int run_call(lua_State *L, ltL_state *S, call *c) {
   read_arguments(L, S, c);
-  if (c->operation->form == RELATION) return run_relation(L, S, c);
+  if (gives_boolean(c->operation)) {
+    refuse_extra_arguments(L, c);
+    return ltL_push_boolean(L, S, decide(S, c));
+  }
   operand r = compute(L, S, c);
   if (r == NULL && S->error.status == LT_NO_MEMORY) { /* garbage may hold the memory wanted */
     lua_gc(L, LUA_GCCOLLECT);
