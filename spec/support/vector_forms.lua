@@ -63,4 +63,62 @@ for _, matrix in ipairs { "A", "B", "C" } do
   end)
 end
 
+-- ---- Copy atoms ------------------------------------------------------------------------------
+
+function forms.copy_traits(name, field) return lutile.Copy_Traits(name)[field] end
+
+function forms.copy_atom(name, dtype, field) return lutile.Copy_Atom(name, dtype)[field] end
+
+-- ---- TiledCopy -------------------------------------------------------------------------------
+
+local copies = {}
+
+-- A configuration is kind, atom, type, and threads and values (TV) or those of a TiledMMA: how many
+-- fields it takes, and what makes it.
+local copy_kinds = {
+  TV = { 2, function(atom, threads, values) return lutile.make_tiled_copy(atom, threads, values) end },
+}
+for _, kind in ipairs { "A", "B", "C", "C_atom" } do
+  copy_kinds[kind] = { 3, function(atom, ...)
+    return lutile["make_tiled_copy_" .. kind](atom, tiled_mma(...))
+  end }
+end
+
+-- The TiledCopy of a line's first arguments, and the arguments behind them.
+local function tiled_copy(kind, name, dtype, ...)
+  local count, make = table.unpack(copy_kinds[kind])
+  local fields = { ... }
+  local words = { kind, name, dtype }
+  for i = 1, count do words[#words + 1] = tostring(fields[i]) end
+  local key = table.concat(words, " ")
+  copies[key] = copies[key]
+    or make(lutile.Copy_Atom(name, dtype), table.unpack(fields, 1, count))
+  return copies[key], table.unpack(fields, count + 1)
+end
+
+-- Defines tc_<name> as a function of the TiledCopy and the line's further arguments.
+local function on_tiled_copy(name, run)
+  forms["tc_" .. name] = function(...) return run(tiled_copy(...)) end
+end
+
+on_tiled_copy("tiler_mn", function(copy) return copy.tiler_mn end)
+on_tiled_copy("layout_TV", function(copy) return copy.layout_TV end)
+on_tiled_copy("size", function(copy) return lutile.size(copy) end)
+
+for _, side in ipairs { "S", "D" } do
+  on_tiled_copy("layout" .. side .. "_TV", function(copy)
+    return copy["get_layout" .. side .. "_TV"](copy)
+  end)
+  local function part(copy, layout, thread)
+    local slice = copy:get_slice(thread)
+    return slice["partition_" .. side](slice, layout)
+  end
+  on_tiled_copy("partition_" .. side, function(copy, layout) return part(copy, layout, 0).layout end)
+  on_tiled_copy("partition_" .. side .. "_thr", function(...) return part(...).layout end)
+  on_tiled_copy("partition_" .. side .. "_offset", function(...) return part(...).offset end)
+  on_tiled_copy("retile_" .. side, function(copy, fragment)
+    return copy["retile_" .. side](copy, fragment)
+  end)
+end
+
 return forms

@@ -4,6 +4,7 @@
 #include "../lutile_lua.h"
 
 #include "binding.h"
+#include "copies.h"
 #include "embedded.h"
 #include "tiles.h"
 
@@ -143,6 +144,7 @@ int luaopen_lutile(lua_State *L) {
   ltL_open_text(L);
   ltL_open_iteration(L);
   ltL_open_tiles(L);
+  ltL_open_copies(L);
   set_lua_functions(L);
   set_parts(L);
   lua_pushliteral(L, LUTILE_VERSION);

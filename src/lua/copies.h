@@ -1,0 +1,34 @@
+/*
+** What the binding's files on copies share: copy atoms, TiledCopies, their thread slices.
+*/
+#ifndef LUTILE_LUA_COPIES_H
+#define LUTILE_LUA_COPIES_H
+
+#include "../tile/tiled_copy.h"
+#include "tiles.h"
+
+typedef enum ltL_copy_kind { LT_COPY_IS_ATOM, LT_COPY_IS_TILED, LT_COPY_IS_SLICE } ltL_copy_kind;
+
+/* The userdata of a copy atom or TiledCopy. A slice has the TiledCopy as its user value 1. */
+typedef struct ltL_copy {
+  ltL_copy_kind kind;
+  ltT_copy_atom atom;
+  const struct ltL_copy *tiled; /* of a slice; of the others, itself */
+  int64_t thread_count;         /* of a TiledCopy */
+  int64_t nodes[];              /* the value; of a slice, its thread */
+} ltL_copy;
+
+static inline const lt_value *ltL_copy_value(const ltL_copy *c) {
+  return (const lt_value *)(const void *)c->nodes;
+}
+/* The atom's own value. */
+static inline const lt_value *ltL_copy_atom_value(const ltL_copy *c) {
+  const lt_value *value = ltL_copy_value(c->tiled);
+  return c->tiled->kind == LT_COPY_IS_ATOM ? value : lt_part(value, LT_TILED_COPY_ATOM);
+}
+
+const ltL_copy *ltL_test_copy(lua_State *L, int index);
+
+void ltL_open_copies(lua_State *L);
+
+#endif
