@@ -169,7 +169,7 @@ describe("an argument of another kind", function()
 
   it("too many are refused", function()
     assert.equal("composition: takes 2 arguments, got 3", message_of(lutile.composition, l, l, l))
-    assert.equal("composition: takes 1 arguments, got 2", message_of(l.composition, l, l, l))
+    assert.equal("composition: takes 1 argument, got 2", message_of(l.composition, l, l, l))
   end)
 
   it("of another state or library is refused", function()

@@ -321,7 +321,8 @@ static void read_arguments(lua_State *L, ltL_state *S, call *c) {
 static void refuse_extra_arguments(lua_State *L, const call *c) {
   int given = lua_gettop(L);
   if (given <= c->slots) return;
-  luaL_error(L, "%s: takes %d arguments, got %d", c->operation->name, c->slots - c->method,
+  int takes = c->slots - c->method;
+  luaL_error(L, "%s: takes %d argument%s, got %d", c->operation->name, takes, takes == 1 ? "" : "s",
              given - c->method);
 }
 
