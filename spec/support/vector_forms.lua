@@ -121,4 +121,81 @@ for _, side in ipairs { "S", "D" } do
   end)
 end
 
+-- ---- Accumulators as operand A ---------------------------------------------------------------
+
+-- Defines fa_<name> as a function of the two TiledMMAs and the extents of the accumulators.
+local function on_pair(name, run)
+  forms["fa_" .. name] = function(first, second, atom_layout, permutation, extents)
+    return run(tiled_mma(first, atom_layout, permutation),
+      tiled_mma(second, atom_layout, permutation), extents)
+  end
+end
+
+local function accumulators(mma, extents)
+  return lutile.make_layout(lutile.partition_shape_C(mma, extents))
+end
+
+-- Warpgroup atoms keep their columns in the values' last mode.
+local function is_warpgroup(acc) return lutile.rank(acc[0]) == 3 end
+
+local function divided(acc)
+  if is_warpgroup(acc) then return lutile.logical_divide(acc[0][2], { 2 }) end
+  return lutile.logical_divide(acc, { lutile._, lutile._, 2 })
+end
+
+local function regrouped(acc)
+  local l = divided(acc)
+  if is_warpgroup(acc) then
+    local values, half = acc[0], l[0]
+    return lutile.make_layout(lutile.make_layout(values[0], values[1], half[0]), acc[1],
+      lutile.coalesce(lutile.make_layout(half[1], acc[2])))
+  end
+  return lutile.make_layout(lutile.make_layout(l[0], l[2][0]), l[1], l[2][1])
+end
+
+on_pair("acc", function(mma, _, extents) return accumulators(mma, extents) end)
+on_pair("acc_rowcol", function(mma, _, extents)
+  return lutile.acc_rowcol(accumulators(mma, extents))
+end)
+on_pair("divide", function(mma, _, extents) return divided(accumulators(mma, extents)) end)
+on_pair("regroup", function(mma, _, extents) return regrouped(accumulators(mma, extents)) end)
+
+-- Parts of all threads, of an index tensor in either order.
+local function parts(mma, next_mma, extents, order, thread)
+  local index = lutile.make_layout(extents, order)
+  return mma:get_slice(thread):partition_C(index), next_mma:get_slice(thread):partition_A(index)
+end
+
+for suffix, order in pairs { col = lutile.LayoutLeft, row = lutile.LayoutRight } do
+  local function layouts(mma, next_mma, extents)
+    local C, A = parts(mma, next_mma, extents, order, 0)
+    return C.layout, A.layout
+  end
+  on_pair("partition_C_" .. suffix, function(...) return (layouts(...)) end)
+  on_pair("partition_A_" .. suffix, function(...) return select(2, layouts(...)) end)
+  on_pair("left_inverse_" .. suffix, function(...) return ~layouts(...) end)
+  on_pair("compose_" .. suffix, function(...)
+    local C, A = layouts(...)
+    return ~C .. A
+  end)
+  on_pair("fragment_" .. suffix, function(mma, next_mma, extents)
+    local C, A = layouts(mma, next_mma, extents)
+    return accumulators(mma, extents) .. (~C .. A)
+  end)
+end
+
+on_pair("same_base", function(mma, next_mma, extents)
+  for thread = 0, lutile.size(mma) - 1 do
+    local C, A = parts(mma, next_mma, extents, lutile.LayoutLeft, thread)
+    if C.offset ~= A.offset then return "no" end
+  end
+  return "yes"
+end)
+
+-- acc_to_A raises where a thread lacks what it needs.
+on_pair("thread_local", function(mma, next_mma, extents)
+  local fits = pcall(lutile.acc_to_A, mma, accumulators(mma, extents), next_mma)
+  return fits and "yes" or "no"
+end)
+
 return forms

@@ -27,6 +27,13 @@ local function offsets(layout)
   return list
 end
 
+-- Offsets of a part within the matrix, in the order of its registers.
+local function elements(part)
+  local list = {}
+  for i = 0, lutile.size(part.layout) - 1 do list[i] = part(i) end
+  return list
+end
+
 local BY_HAND = {
   ["SM80_16x8x16_F32F16F16F32_TN"] = by_division,
   ["SM80_16x8x16_F16F16F16F16_TN"] = by_division,
@@ -91,4 +98,80 @@ describe("accumulators as operand A", function()
       end
     end)
   end
+end)
+
+describe("acc_to_A", function()
+  local mma = lutile.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", lutile.make_layout { 4, 1, 1 })
+
+  it("is ~C .. A, over a tensor a view of it", function()
+    local acc = lutile.make_tensor("f16", lutile.partition_shape_C(mma, { 64, 32 }))
+    local operand = lutile.acc_to_A(mma, acc)
+    assert.equal(lutile.parse "((2,2,2),1,2):((1,2,4),0,8)", operand.layout)
+    assert.equal(acc.data, operand.data)
+  end)
+
+  it("takes another atom for the second product", function()
+    local first = lutile.make_tiled_mma "SM90_64x128x16_F32F16F16_SS"
+    local second = lutile.make_tiled_mma "SM90_64x64x16_F32F16F16_RS"
+    local acc = lutile.make_layout(lutile.partition_shape_C(first, { 64, 128 }))
+    assert.equal(lutile.parse "((2,2,2),1,8):((1,2,4),0,8)",
+      lutile.acc_to_A(first, acc, second))
+  end)
+
+  it("refuses what other threads hold, and says who", function()
+    local s8 = lutile.make_tiled_mma("SM80_16x8x32_S32S8S8S32_TN", lutile.make_layout { 4, 1, 1 })
+    local acc = lutile.make_layout(lutile.partition_shape_C(s8, { 64, 64 }))
+    assert.error_matches(function() lutile.acc_to_A(s8, acc) end,
+      "acc_to_A: accumulators %(%(2,2%),1,8%) of SM80_16x8x32_S32S8S8S32_TN are no operand A of "
+      .. "SM80_16x8x32_S32S8S8S32_TN without an exchange: thread 0 needs value 2 of A, which is "
+      .. "value 0 of thread 1; acc_exchange gives the exchange as a layout: ")
+  end)
+
+  it("refuses an A that reaches beyond the accumulators", function()
+    local acc = lutile.make_layout(lutile.partition_shape_C(mma, { 64, 24 }))
+    assert.error_matches(function() lutile.acc_to_A(mma, acc) end,
+      "thread 0 needs value 12 of A, which lies outside of the 64 x 24 accumulators$")
+  end)
+
+  for name, layout in pairs {
+    SM80_16x8x32_S32S8S8S32_TN = lutile.make_layout { 4, 1, 1 },
+    SM80_16x8x16_F32F16F16F32_TN = lutile.make_layout { 2, 2, 1 },
+    SM80_16x8x8_F32TF32TF32F32_TN = lutile.make_layout { 1, 1, 1 },
+    SM89_16x8x32_F32E4M3E4M3F32_TN = lutile.make_layout { 2, 1, 1 },
+  } do
+    it("gives the exchange that " .. name .. " would need", function()
+      local tiled = lutile.make_tiled_mma(name, layout)
+      local extents = { 64, 64 }
+      local acc = lutile.make_layout(lutile.partition_shape_C(tiled, extents))
+      local exchange, threads = lutile.acc_exchange(tiled, acc), lutile.size(tiled)
+      local index, held = lutile.make_layout(extents), {}
+      for t = 0, threads - 1 do held[t] = elements(tiled:get_slice(t):partition_C(index)) end
+      for t = 0, threads - 1 do
+        local wanted = elements(tiled:get_slice(t):partition_A(index))
+        for v = 0, #wanted do
+          local from = exchange(t, v)
+          assert.equal(wanted[v], held[from % threads][from // threads])
+        end
+      end
+    end)
+  end
+end)
+
+describe("acc_rowcol", function()
+  it("has the thread's rows and columns as modes", function()
+    local mma = lutile.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN",
+      lutile.make_layout { 2, 1, 1 })
+    local slice = mma:get_slice(45)
+    local coordinates = lutile.make_identity_tensor { 64, 32 }
+    local acc = slice:partition_C(coordinates)
+    local by_rows = lutile.acc_rowcol(lutile.make_layout(acc.shape))
+    assert.equal(lutile.parse "((2,2),(2,4)):((2,4),(1,8))", by_rows)
+    for i = 0, lutile.size(by_rows, 0) - 1 do
+      local row = acc(by_rows(i, 0))[0]
+      for j = 0, lutile.size(by_rows, 1) - 1 do
+        assert.equal(row, acc(by_rows(i, j))[0])
+        assert.equal(acc(by_rows(0, j))[1], acc(by_rows(i, j))[1])
+      end
+    end
+  end)
 end)
