@@ -1163,6 +1163,150 @@ function ThrMMA:partition_C(x) end
 ---@return lutile.Tensor
 function ThrMMA:make_fragment_C(part) end
 
+-- Tiled copies
+
+---@class lutile.Copy_Atom
+---@field name string
+---@field thr_id lutile.Value
+---@field src_layout lutile.Value
+---@field dst_layout lutile.Value
+---@field ref_layout lutile.Value
+
+---@class lutile.TiledCopy: lutile.Copy_Atom
+local TiledCopy = {}
+
+---@class lutile.ThrCopy: lutile.TiledCopy
+local ThrCopy = {}
+
+---The copy operation with a name of CuTe's, in elements of a type: "SM75_U32x4_LDSM_N", "f16".
+---@param name string
+---@param dtype lutile.dtype
+---@return lutile.Copy_Atom
+function functions.Copy_Atom(name, dtype) end
+
+---The copy operation with a name of CuTe's, in bits.
+---@param name string
+---@return lutile.Copy_Atom
+function functions.Copy_Traits(name) end
+
+---An iterator over the names of all copy operations.
+---@return fun(): string?
+function functions.copy_atoms() end
+
+---An atom repeated over a layout of threads, each with a layout of values.
+---@param atom lutile.Copy_Atom
+---@param threads lutile.Operand
+---@param values? lutile.Operand
+---@return lutile.TiledCopy
+function functions.make_tiled_copy(atom, threads, values) end
+
+---The TiledCopy of an atom with a layout (thread, value) -> index in the tile, and the tiler.
+---@param atom lutile.Copy_Atom
+---@param layout lutile.Operand
+---@param tiler lutile.Operand
+---@return lutile.TiledCopy
+function functions.make_tiled_copy_impl(atom, layout, tiler) end
+
+---The tiler of threads that each have values, and the layout (thread, value) -> index in the tile.
+---@param threads lutile.Operand
+---@param values lutile.Operand
+---@return lutile.Value tiler
+---@return lutile.Value layout
+function functions.make_layout_tv(threads, values) end
+
+---The TiledCopy of an atom with a layout (thread, value) -> offset in data of a layout.
+---@param atom lutile.Copy_Atom
+---@param layout lutile.Operand
+---@param data lutile.Operand
+---@return lutile.TiledCopy
+function functions.make_cotiled_copy(atom, layout, data) end
+
+---The TiledCopy that gives each thread of a TiledMMA its part of A.
+---@param atom lutile.Copy_Atom
+---@param mma lutile.TiledMMA
+---@return lutile.TiledCopy
+function functions.make_tiled_copy_A(atom, mma) end
+
+---The TiledCopy that gives each thread of a TiledMMA its part of B.
+---@param atom lutile.Copy_Atom
+---@param mma lutile.TiledMMA
+---@return lutile.TiledCopy
+function functions.make_tiled_copy_B(atom, mma) end
+
+---The TiledCopy that gives each thread of a TiledMMA its part of C.
+---@param atom lutile.Copy_Atom
+---@param mma lutile.TiledMMA
+---@return lutile.TiledCopy
+function functions.make_tiled_copy_C(atom, mma) end
+
+---As make_tiled_copy_C, for the smallest tile of C that the copy atom covers.
+---@param atom lutile.Copy_Atom
+---@param mma lutile.TiledMMA
+---@return lutile.TiledCopy
+function functions.make_tiled_copy_C_atom(atom, mma) end
+
+---The TiledCopy of another atom whose threads hold what those of a TiledCopy hold of its source.
+---@param atom lutile.Copy_Atom
+---@param copy lutile.TiledCopy
+---@return lutile.TiledCopy
+function functions.make_tiled_copy_S(atom, copy) end
+
+---The TiledCopy of another atom whose threads hold what those of a TiledCopy hold of its target.
+---@param atom lutile.Copy_Atom
+---@param copy lutile.TiledCopy
+---@return lutile.TiledCopy
+function functions.make_tiled_copy_D(atom, copy) end
+
+---The part of a TiledCopy that a thread takes.
+---@param thread integer
+---@return lutile.ThrCopy
+function TiledCopy:get_slice(thread) end
+
+---The same as get_slice.
+---@param thread integer
+---@return lutile.ThrCopy
+function TiledCopy:get_thread_slice(thread) end
+
+---A layout of the source as (thread, value) modes.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function TiledCopy:tidfrg_S(x) end
+
+---A layout of the target as (thread, value) modes.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function TiledCopy:tidfrg_D(x) end
+
+---The layout (thread, value) -> index in a tile of the source.
+---@return lutile.Value
+function TiledCopy:get_layoutS_TV() end
+
+---The layout (thread, value) -> index in a tile of the target.
+---@return lutile.Value
+function TiledCopy:get_layoutD_TV() end
+
+---The part of the source that falls to the thread: a view of a tensor, a counting tensor of a
+---layout.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function ThrCopy:partition_S(x) end
+
+---The part of the target that falls to the thread: a view of a tensor, a counting tensor of a
+---layout.
+---@param x lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function ThrCopy:partition_D(x) end
+
+---The registers of a fragment as the copy takes them for its source.
+---@param fragment lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function ThrCopy:retile_S(fragment) end
+
+---The registers of a fragment as the copy takes them for its target.
+---@param fragment lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function ThrCopy:retile_D(fragment) end
+
 -- The host executor
 
 ---@class lutile.Index

@@ -14,7 +14,10 @@ end
 describe("the annotations", function()
   local entries = help.parse(annotations())
   local mma = lutile.make_tiled_mma "UniversalFMA<f32>"
-  local examples = { TiledMMA = mma, ThrMMA = mma:get_slice(0) } -- a value of each class
+  local copy = lutile.make_tiled_copy(lutile.Copy_Atom("UniversalCopy<u8>", "u8"), 4)
+  local examples = { -- a value of each class
+    TiledMMA = mma, ThrMMA = mma:get_slice(0), TiledCopy = copy, ThrCopy = copy:get_slice(0),
+  }
 
   it("have an entry for each function of the module", function()
     local missing = {}
