@@ -19,8 +19,7 @@ typedef struct thread {
   wait wait;
   char file[LUA_IDSIZE]; /* where it waits in the script */
   int line;
-  const ltL_mma *tiled;     /* the atom it waits in, */
-  ltT_fragments fragments;  /* and what it brought */
+  ltL_meeting meeting;      /* what it waits for others with */
   lua_Integer shared_count; /* buffers of shared memory it has asked for */
 } thread;
 
@@ -112,84 +111,62 @@ static int sync(lua_State *L) {
   return lua_yieldk(L, 0, 0, after_wait);
 }
 
-/* ---- Meeting in an atom --------------------------------------------------------------------- */
+/* ---- Meeting -------------------------------------------------------------------------------- */
 
-/* The threads of the atom that a thread takes part in. */
-typedef struct group {
-  const int32_t *threads; /* relative to 'base' */
-  int base;
-  int size;
-} group;
-
-/*
-** Threads after which a TiledMMA starts again with the next ones of the block: whole warps, where
-** it has parts of some (Volta's quadpairs).
-*/
-static int period_of(const ltL_mma *tiled) {
-  int span = (int)tiled->thread_span;
-  return 32 % span == 0 ? span : (span + 31) / 32 * 32;
-}
-
-static group find_group(lua_State *L, const launch *H, const ltL_mma *tiled) {
-  int span = (int)tiled->thread_span, base = H->current - H->current % period_of(tiled);
-  int size = (int)ltT_mma_size(ltL_mma_atom_value(tiled));
-  if (base + span > H->thread_count)
-    luaL_error(L, "gemm: the tiled MMA takes %d threads, where the block has %d from thread %d on",
-               span, H->thread_count - base, base);
-  const int32_t *threads = ltL_mma_threads(tiled);
-  int inside = H->current - base;
-  int32_t place = inside < span ? threads[tiled->thread_count + inside] : -1;
-  if (place < 0)
-    luaL_error(L, "gemm: thread %d is none of the tiled MMA's: it must not take part", H->current);
-  return (group){threads + place - place % size, base, size};
-}
-
-static bool same_mma(const ltL_mma *a, const ltL_mma *b) {
-  return a == b ||
-         (strcmp(a->atom.name, b->atom.name) == 0 && lt_equal(ltL_mma_value(a), ltL_mma_value(b)));
-}
-
-static bool all_there(const launch *H, const group *g, const ltL_mma *tiled) {
-  for (int i = 0; i < g->size; i++) {
-    const thread *t = &H->threads[g->base + g->threads[i]];
-    if (t->wait != AT_ATOM || !same_mma(t->tiled, tiled)) return false;
-  }
-  return true;
-}
-
-/* Runs the atom for the group; the thread that does is the last to have come. */
-static int run_atom(lua_State *L, ltL_state *S, launch *H, const group *g, const ltL_mma *tiled,
-                    const int slots[4]) {
-  size_t culprit;
-  ltT_fragments *all = ltA_new_bytes(S->arena, (size_t)g->size * sizeof *all);
-  if (all == NULL) return ltL_raise(L, S);
-  for (int i = 0; i < g->size; i++) all[i] = H->threads[g->base + g->threads[i]].fragments;
-  bool done = ltT_mma(S->arena, &tiled->atom, ltL_mma_atom_value(tiled), all, &culprit);
-  for (int i = 0; i < g->size; i++) H->threads[g->base + g->threads[i]].wait = READY;
-  if (done) return 0;
-  H->blamed = g->base + g->threads[culprit];
-  return ltL_raise_mma(L, S, &all[culprit], slots);
-}
-
-int ltL_meet(lua_State *L, ltL_state *S, const ltL_mma *tiled, ltT_fragments *fragments,
-             const int slots[4]) {
-  if (tiled->kind != LT_MMA_IS_TILED)
-    return luaL_error(L, "gemm: %s has %d threads: make_tiled_mma says which ones",
-                      tiled->atom.name, (int)ltT_mma_size(ltL_mma_atom_value(tiled)));
+int ltL_check_thread(lua_State *L, const char *function, const char *atom, int *count) {
   launch *H = find_launch(L);
   if (H == NULL)
-    return luaL_error(L,
-                      "gemm: %s works only within a kernel, where its threads meet: launch "
-                      "starts one",
-                      tiled->atom.name);
-  thread *t = check_thread(L, H, "gemm");
-  group g = find_group(L, H, tiled);
+    luaL_error(L, "%s: %s works only within a kernel, where its threads meet: launch starts one",
+               function, atom);
+  check_thread(L, H, function);
+  *count = H->thread_count;
+  return H->current;
+}
+
+static thread *member(launch *H, const ltL_meeting *m, int i) {
+  return &H->threads[m->base + (m->threads == NULL ? i : m->threads[i])];
+}
+
+/* Whether two threads wait for each other, rather than each in something else. */
+static bool same_meeting(const ltL_meeting *a, const ltL_meeting *b) {
+  return a->run == b->run && a->base == b->base && strcmp(a->atom, b->atom) == 0 &&
+         lt_equal(a->value, b->value);
+}
+
+/* The first thread that has not come; NULL when all are there. */
+static thread *find_absent(launch *H, const ltL_meeting *m) {
+  for (int i = 0; i < m->size; i++) {
+    thread *t = member(H, m, i);
+    if (t->wait != AT_ATOM || !same_meeting(&t->meeting, m)) return t;
+  }
+  return NULL;
+}
+
+/* Runs the operation for all; the thread that does is the last to have come. */
+static int run_meeting(lua_State *L, ltL_state *S, launch *H, const ltL_meeting *m,
+                       const int slots[4]) {
+  size_t culprit = 0;
+  ltL_meeting *all = ltA_new_bytes(S->arena, (size_t)m->size * sizeof *all);
+  if (all == NULL) return ltL_raise(L, S);
+  for (int i = 0; i < m->size; i++) all[i] = member(H, m, i)->meeting;
+  bool done = m->run(S, m, all, &culprit);
+  for (int i = 0; i < m->size; i++) member(H, m, i)->wait = READY;
+  if (done) return 0;
+  H->blamed = (int)(member(H, m, (int)culprit) - H->threads);
+  lt_tensor *tensors = all[culprit].tensors;
+  return ltL_raise_fault(L, S, m->function,
+                         (lt_tensor *[]){&tensors[0], &tensors[1], &tensors[2], &tensors[3]}, slots,
+                         4);
+}
+
+int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[4]) {
+  launch *H = find_launch(L);
+  thread *t = check_thread(L, H, meeting->function);
   t->wait = AT_ATOM;
-  t->tiled = tiled;
-  t->fragments = *fragments;
+  t->meeting = *meeting;
   note_place(L, t);
-  if (all_there(H, &g, tiled)) return run_atom(L, S, H, &g, tiled, slots);
-  return lua_yieldk(L, 0, 0, after_wait); /* the fragments stay on the stack of this call */
+  if (find_absent(H, meeting) == NULL) return run_meeting(L, S, H, &t->meeting, slots);
+  return lua_yieldk(L, 0, 0, after_wait); /* the tensors stay on the stack of this call */
 }
 
 /* ---- Errors --------------------------------------------------------------------------------- */
@@ -205,28 +182,20 @@ static void name_thread(lua_State *L, const launch *H, int i) {
   lua_concat(L, 6);
 }
 
-/* Why the waiting thread does not go on: the first thread that does not come to it. */
-static int find_missing(const launch *H, int waiting) {
+/* Why the waiting thread does not go on: the first thread that does not come to it, or -1. */
+static int find_missing(launch *H, int waiting) {
   const thread *t = &H->threads[waiting];
-  if (t->wait == AT_BARRIER) {
-    for (int i = 0; i < H->thread_count; i++)
-      if (H->threads[i].wait != AT_BARRIER) return i;
-    return -1;
+  if (t->wait == AT_ATOM) {
+    const thread *absent = find_absent(H, &t->meeting);
+    return absent == NULL ? -1 : (int)(absent - H->threads);
   }
-  int base = waiting - waiting % period_of(t->tiled);
-  int size = (int)ltT_mma_size(ltL_mma_atom_value(t->tiled));
-  const int32_t *threads = ltL_mma_threads(t->tiled);
-  int32_t place = threads[t->tiled->thread_count + (waiting - base)];
-  for (int i = 0; i < size; i++) {
-    int other = base + threads[place - place % size + i];
-    const thread *o = &H->threads[other];
-    if (o->wait != AT_ATOM || !same_mma(o->tiled, t->tiled)) return other;
-  }
+  for (int i = 0; i < H->thread_count; i++)
+    if (H->threads[i].wait != AT_BARRIER) return i;
   return -1;
 }
 
 /* A thread that waits for one that has ended, if there is one: it tells most. */
-static int find_waiting(const launch *H) {
+static int find_waiting(launch *H) {
   int first = -1;
   for (int i = 0; i < H->thread_count; i++) {
     if (H->threads[i].wait == ENDED) continue;
@@ -238,20 +207,20 @@ static int find_waiting(const launch *H) {
 }
 
 /* No thread can go on: says who waits, where, and for whom. */
-static int fail_stuck(lua_State *L, const launch *H) {
+static int fail_stuck(lua_State *L, launch *H) {
   int waiting = find_waiting(H), missing = find_missing(H, waiting);
   const thread *t = &H->threads[waiting], *o = &H->threads[missing];
   if (t->wait == AT_BARRIER)
     lua_pushfstring(L, "%s:%d: sync: ", t->file, t->line);
   else
-    lua_pushfstring(L, "%s:%d: gemm: %s: ", t->file, t->line, t->tiled->atom.name);
+    lua_pushfstring(L, "%s:%d: %s: %s: ", t->file, t->line, t->meeting.function, t->meeting.atom);
   lua_pushliteral(L, "waits for thread ");
   push_coordinate(L, H->block, missing);
   if (o->wait == ENDED)
     lua_pushliteral(L, ", which has ended");
   else
     lua_pushfstring(L, ", which waits at %s:%d in %s", o->file, o->line,
-                    o->wait == AT_BARRIER ? "sync" : "gemm");
+                    o->wait == AT_BARRIER ? "sync" : o->meeting.function);
   lua_concat(L, 4);
   name_thread(L, H, waiting);
   return lua_error(L);

@@ -285,7 +285,7 @@ static int size_of_any(lua_State *L) {
 
 /* ---- gemm ----------------------------------------------------------------------------------- */
 
-int ltL_raise_mma(lua_State *L, ltL_state *S, ltT_fragments *f, const int slots[4]) {
+static int raise_fault(lua_State *L, ltL_state *S, ltT_fragments *f, const int slots[4]) {
   return ltL_raise_fault(L, S, "gemm", (lt_tensor *[]){&f->d, &f->a, &f->b, &f->c}, slots, 4);
 }
 
@@ -315,7 +315,65 @@ static int gemm_alone(lua_State *L, ltL_state *S, const ltL_mma *m, ltT_fragment
   size_t culprit;
   const lt_value *atom = ltL_mma_atom_value(m);
   if (ltT_mma(S->arena, &m->atom, atom, f, &culprit)) return 0;
-  return ltL_raise_mma(L, S, f, slots);
+  return raise_fault(L, S, f, slots);
+}
+
+/*
+** Threads after which a TiledMMA starts again with the next ones of the block: whole warps, where
+** it has parts of some (Volta's quadpairs).
+*/
+static int period_of(const ltL_mma *tiled) {
+  int span = (int)tiled->thread_span;
+  return 32 % span == 0 ? span : (span + 31) / 32 * 32;
+}
+
+/* The threads of the atom that thread 'current' of the block's 'count' takes part in. */
+static void find_group(lua_State *L, const ltL_mma *tiled, int current, int count, ltL_meeting *m) {
+  int span = (int)tiled->thread_span, base = current - current % period_of(tiled);
+  if (base + span > count)
+    luaL_error(L, "gemm: the tiled MMA takes %d threads, where the block has %d from thread %d on",
+               span, count - base, base);
+  const int32_t *threads = ltL_mma_threads(tiled);
+  int inside = current - base;
+  int32_t place = inside < span ? threads[tiled->thread_count + inside] : -1;
+  if (place < 0)
+    luaL_error(L, "gemm: thread %d is none of the tiled MMA's: it must not take part", current);
+  m->base = base;
+  m->threads = threads + place - place % m->size;
+}
+
+static bool run_atom(ltL_state *S, const ltL_meeting *self, ltL_meeting *all, size_t *culprit) {
+  const ltL_mma *m = self->object;
+  ltT_fragments *f = ltA_new_bytes(S->arena, (size_t)self->size * sizeof *f);
+  if (f == NULL) return false;
+  for (int i = 0; i < self->size; i++)
+    f[i] =
+        (ltT_fragments){all[i].tensors[0], all[i].tensors[1], all[i].tensors[2], all[i].tensors[3]};
+  bool done = ltT_mma(S->arena, &m->atom, ltL_mma_atom_value(m), f, culprit);
+  lt_tensor *brought = all[*culprit].tensors;
+  brought[0] = f[*culprit].d; /* with the fault */
+  brought[1] = f[*culprit].a;
+  brought[2] = f[*culprit].b;
+  brought[3] = f[*culprit].c;
+  return done;
+}
+
+/* Meets the other threads of the atom. */
+static int gemm_together(lua_State *L, ltL_state *S, const ltL_mma *tiled, const ltT_fragments *f,
+                         const int slots[4]) {
+  if (tiled->kind != LT_MMA_IS_TILED)
+    return luaL_error(L, "gemm: %s has %d threads: make_tiled_mma says which ones",
+                      tiled->atom.name, (int)ltT_mma_size(ltL_mma_atom_value(tiled)));
+  int count, current = ltL_check_thread(L, "gemm", tiled->atom.name, &count);
+  ltL_meeting meeting = {.function = "gemm",
+                         .atom = tiled->atom.name,
+                         .value = ltL_mma_value(tiled),
+                         .size = (int)ltT_mma_size(ltL_mma_atom_value(tiled)),
+                         .tensors = {f->d, f->a, f->b, f->c},
+                         .run = run_atom,
+                         .object = tiled};
+  find_group(L, tiled, current, count, &meeting);
+  return ltL_meet(L, S, &meeting, slots);
 }
 
 /* gemm([mma,] [d,] a, b, c) */
@@ -326,9 +384,9 @@ static int gemm(lua_State *L) {
   find_slots(L, m == NULL ? 0 : 1, slots);
   ltT_fragments f = check_fragments(L, S, slots);
   if (m != NULL && ltT_mma_size(ltL_mma_atom_value(m)) == 1) return gemm_alone(L, S, m, &f, slots);
-  if (m != NULL) return ltL_meet(L, S, m->tiled, &f, slots);
+  if (m != NULL) return gemm_together(L, S, m->tiled, &f, slots);
   if (ltT_gemm(S->arena, &f.d, &f.a, &f.b, &f.c)) return 0;
-  return ltL_raise_mma(L, S, &f, slots);
+  return raise_fault(L, S, &f, slots);
 }
 
 /* ---- Fields --------------------------------------------------------------------------------- */

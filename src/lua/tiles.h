@@ -112,13 +112,26 @@ const ltL_mma *ltL_test_mma(lua_State *L, int index);
 /* Whether 'L' runs a thread of a kernel. */
 bool ltL_in_kernel(lua_State *L);
 /*
-** gemm over an atom within a kernel: the atom's threads meet. 'fragments' are at 'slots' (d, a, b,
-** c) of the stack. Returns as a C function does, and may yield.
+** What a thread brings to an operation of several threads of its block, which meet there: gemm
+** over an atom, a copy of a warp. The last thread to come runs it for all of them.
 */
-int ltL_meet(lua_State *L, ltL_state *S, const ltL_mma *tiled, ltT_fragments *fragments,
-             const int slots[4]);
-/* Raises ltT_mma's error, naming the fragment. */
-int ltL_raise_mma(lua_State *L, ltL_state *S, ltT_fragments *fragments, const int slots[4]);
+typedef struct ltL_meeting {
+  const char *function;   /* for messages */
+  const char *atom;       /* its name, */
+  const lt_value *value;  /* and what all bring alike */
+  int base, size;         /* the threads that meet: 'size' of them, from thread 'base' on, */
+  const int32_t *threads; /* at these distances; NULL: one after the other */
+  lt_tensor tensors[4];   /* what this thread brings */
+  /* Runs it; false with the error set, '*culprit' the one of them at fault. */
+  bool (*run)(ltL_state *S, const struct ltL_meeting *self, struct ltL_meeting *all,
+              size_t *culprit);
+  const void *object; /* for 'run' */
+} ltL_meeting;
+
+/* The running thread's number in its block, and that of the block's threads in '*count'. */
+int ltL_check_thread(lua_State *L, const char *function, const char *atom, int *count);
+/* Meets: the tensors are at 'slots' of the stack. Returns as a C function does, and may yield. */
+int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[4]);
 
 /* ---- The parts of the module ---------------------------------------------------------------- */
 
