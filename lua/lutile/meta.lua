@@ -1163,6 +1163,27 @@ function ThrMMA:partition_C(x) end
 ---@return lutile.Tensor
 function ThrMMA:make_fragment_C(part) end
 
+---Accumulators (MMA, MMA_M, MMA_N) as operand A (MMA, MMA_M, MMA_K) of the next product, the same
+---registers in another order; raises where a thread would need what another one holds.
+---@param mma lutile.TiledMMA
+---@param acc lutile.Tensor|lutile.Operand
+---@param next_mma? lutile.TiledMMA mma
+---@return lutile.Tensor|lutile.Value
+function functions.acc_to_A(mma, acc, next_mma) end
+
+---Where the next product finds its operand A among the accumulators: a layout (thread, value of A)
+--- -> thread + threads * (value of C).
+---@param mma lutile.TiledMMA
+---@param acc lutile.Tensor|lutile.Operand
+---@param next_mma? lutile.TiledMMA mma
+---@return lutile.Value
+function functions.acc_exchange(mma, acc, next_mma) end
+
+---Accumulators as rows and columns of the thread's part: ((2, MMA_M), (2, MMA_N)).
+---@param acc lutile.Tensor|lutile.Operand
+---@return lutile.Tensor|lutile.Value
+function functions.acc_rowcol(acc) end
+
 -- Tiled copies
 
 ---@class lutile.Copy_Atom
