@@ -198,4 +198,57 @@ on_pair("thread_local", function(mma, next_mma, extents)
   return fits and "yes" or "no"
 end)
 
+-- ---- GMMA shared memory ----------------------------------------------------------------------
+
+local types_of_width = { b8 = "s8", b16 = "f16", b32 = "f32" }
+local width_of_type = { s8 = "b8", f16 = "b16", tf32 = "b32" }
+
+local function gmma_atom(major, swizzle, width)
+  return lutile.GMMA[("Layout_%s_%s_Atom"):format(major, swizzle)](types_of_width[width])
+end
+
+-- CuTe prints its flag of a shared memory pointer as a plain 0.
+local function written(layout)
+  return (lutile.to_cute(layout):gsub("smem%[%d+b%]", "0"))
+end
+
+-- The layout behind the swizzle; a composed layout's parts are A, offset and B.
+local function without_swizzle(layout)
+  return lutile.is_composed_layout(layout) and layout.layout_b or layout
+end
+
+function forms.gmma_smem_atom(...) return written(gmma_atom(...)) end
+
+function forms.gmma_smem_atom_elem(...)
+  return gmma_atom(...):as_position_independent_swizzle_layout()
+end
+
+function forms.gmma_smem_atom_nosw(...) return without_swizzle(gmma_atom(...)) end
+
+function forms.gmma_tile_to_shape(major, swizzle, width, shape)
+  return written(gmma_atom(major, swizzle, width):tile_to_shape(shape))
+end
+
+function forms.gmma_tile_to_shape_ord(major, swizzle, width, shape, order)
+  return written(gmma_atom(major, swizzle, width):tile_to_shape(shape, order))
+end
+
+local function gmma_part(matrix, major, swizzle, dtype, shape, atom)
+  local smem = gmma_atom(major, swizzle, width_of_type[dtype]):tile_to_shape(shape)
+  local slice = lutile.make_tiled_mma(atom):get_slice(0)
+  return slice["partition_" .. matrix](slice, smem)
+end
+
+function forms.gmma_partition(...) return without_swizzle(gmma_part(...).layout) end
+
+function forms.gmma_desc_iter(matrix, major, ...)
+  local _, layout = lutile.GMMA.smem_desc(major, gmma_part(matrix, major, ...))
+  return layout
+end
+
+function forms.gmma_desc(matrix, major, swizzle, dtype, shape, atom, field)
+  local part = gmma_part(matrix, major, swizzle, dtype, shape, atom)
+  return lutile.GMMA.smem_desc(major, part)[field]
+end
+
 return forms

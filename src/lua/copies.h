@@ -29,6 +29,8 @@ static inline const lt_value *ltL_copy_atom_value(const ltL_copy *c) {
 
 const ltL_copy *ltL_test_copy(lua_State *L, int index);
 
-void ltL_open_copies(lua_State *L);
+/* Each adds its functions to the module at the top of the stack. */
+void ltL_open_copies(lua_State *L); /* all of the following too */
+void ltL_open_gmma(lua_State *L);
 
 #endif
