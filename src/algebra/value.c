@@ -144,8 +144,9 @@ const lt_value *lt_tuple(lt_arena *arena, const lt_value *const *elements, size_
 }
 
 const lt_value *lt_swizzle(lt_arena *arena, int64_t b, int64_t m, int64_t s) {
-  int64_t shift = s < 0 ? -s : s;
-  if (b < 0 || m < 0 || b > 62 || m > 62 || s < -62 || s > 62 || shift < b || b + m + shift > 62)
+  bool is_near = b >= 0 && m >= 0 && b <= 62 && m <= 62 && s >= -62 && s <= 62;
+  int64_t shift = !is_near ? 0 : s < 0 ? -s : s;
+  if (!is_near || shift < b || b + m + shift > 62)
     return ltA_fail(arena, LT_INVALID,
                     "Swizzle(%I, %I, %I): wants 0 <= B <= |S|, 0 <= M and B + M + |S| <= 62", b, m,
                     s);

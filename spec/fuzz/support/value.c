@@ -70,7 +70,8 @@ static void check_composed(const lt_value *v, int depth) {
   lt_kind a_kind = lt_kind_of(a);
   if (a_kind != LT_SWIZZLE && a_kind != LT_LAYOUT && a_kind != LT_COMPOSED)
     fail("a composed layout of something else than swizzle or layout", v);
-  if (!lt_is_layout(b)) fail("a composed layout over no layout", v);
+  if (!lt_is_layout(b) && lt_kind_of(b) != LT_SWIZZLE)
+    fail("a composed layout over neither layout nor swizzle", v);
   check_parts(a, depth);
   check_parts(offset, depth);
   check_parts(b, depth);
