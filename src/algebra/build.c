@@ -76,7 +76,7 @@ const lt_value *ltA_finish_layout(ltA_builder *shape, ltA_builder *stride) {
   if (v == NULL) return NULL;
   memcpy(v + 1, shape->nodes, shape->count * sizeof *v);
   memcpy(v + 1 + shape->count, stride->nodes, stride->count * sizeof *v);
-  return check_depth(shape->arena, v);
+  return ltA_check_limits(shape->arena, v) ? check_depth(shape->arena, v) : NULL;
 }
 
 const lt_value *ltA_pair(lt_arena *arena, const lt_value *shape, const lt_value *stride) {

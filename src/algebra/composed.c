@@ -149,9 +149,13 @@ static const lt_value *compose_layout_composed(lt_arena *arena, const lt_value *
                     "composition: %v o (%v): the offset of a composed layout on the right must be "
                     "static 0",
                     a, b);
-  if (!ltA_is_swizzle(b_a) || !ltA_is_layout(b_b)) {
-    const lt_value *inner = lt_composition(arena, a, b_a);
-    return inner == NULL ? NULL : lt_composition(arena, inner, b_b);
+  if (ltA_is_layout(b_a)) { /* A o B first: B may reach past A's domain, where a o A is not a(A) */
+    const lt_value *inner = lt_composition(arena, b_a, b_b);
+    return inner == NULL ? NULL : lt_composition(arena, a, inner);
+  }
+  if (!ltA_is_layout(b_b)) {
+    const lt_value *outer = lt_composition(arena, a, b_a);
+    return outer == NULL ? NULL : lt_composition(arena, outer, b_b);
   }
   const lt_value *composed = lt_composition(arena, a, b_b);
   const lt_value *moved = composed == NULL ? NULL : move_swizzle(arena, a, b_a, b_b);

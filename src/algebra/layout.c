@@ -86,6 +86,11 @@ bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *sh
          check_extent(arena, operation, shape, stride);
 }
 
+bool ltA_check_limits(lt_arena *arena, const lt_value *layout) {
+  return ltA_check_shape(arena, "result", ltA_shape(layout)) &&
+         check_extent(arena, "result", ltA_shape(layout), ltA_stride(layout));
+}
+
 const lt_value *lt_make_layout(lt_arena *arena, const lt_value *shape, const lt_value *stride) {
   if (ltA_failed(arena)) return NULL;
   if (!ltA_check_shape(arena, "make_layout", shape)) return NULL;

@@ -259,6 +259,8 @@ const lt_value *ltA_mode_of(lt_arena *arena, const lt_value *layout, size_t i);
 bool ltA_check_shape(lt_arena *arena, const char *operation, const lt_value *shape);
 bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *shape,
                       const lt_value *stride);
+/* The same for a layout of integers and strides that an operation has made. */
+bool ltA_check_limits(lt_arena *arena, const lt_value *layout);
 bool ltA_check_composed(lt_arena *arena, const char *operation, const lt_value *a,
                         const lt_value *offset, const lt_value *b);
 bool ltA_check_tensor(lt_arena *arena, const char *operation, const lt_value *offset,
