@@ -49,6 +49,7 @@ static ltL_buffer *push_answers(lua_State *L, ltL_state *S, int index, int64_t n
     answers->buffer.bytes[i] = (uint8_t)lua_toboolean(L, -1);
     lua_pop(L, 1);
   }
+  ltT_mark_written(&answers->buffer);
   return answers;
 }
 
@@ -68,7 +69,8 @@ static int copy_if(lua_State *L) {
   ltL_restart(L, S);
   const lt_value *layout = lt_make_layout(S->arena, lt_integer(S->arena, n), NULL);
   if (layout == NULL) return ltL_raise(L, S);
-  lt_tensor predicate = {LT_U8, 0, layout, &answers->buffer, "predicate", {false, 0, 0}};
+  lt_tensor predicate = {
+      .element = LT_U8, .layout = layout, .buffer = &answers->buffer, .name = "predicate"};
   return copy_tensors(L, S, "copy_if", &predicate, 2);
 }
 
@@ -84,6 +86,7 @@ static bool mark_less(ltL_state *S, const lt_value *tensor, const lt_value *boun
     ltT_store(LT_B1, marks->buffer->bytes, i, (lt_number){less, 0});
     ltA_release(S->arena, mark);
   }
+  ltT_mark_written(marks->buffer);
   return !ltA_failed(S->arena);
 }
 
@@ -146,7 +149,7 @@ static int push_operand(lua_State *L, ltL_state *S, int index, int64_t i) {
   if (counting != NULL) return ltL_push_number(L, S, lt_apply(S->arena, counting, &linear));
   lt_tensor t = ltL_check_core(L, S, "transform", index, "tensor");
   int64_t offset;
-  if (!ltT_locate(S->arena, "transform", &t, &linear, &offset))
+  if (!ltT_locate(S->arena, "transform", &t, &linear, LT_READ, &offset))
     ltL_raise_fault(L, S, "transform", (lt_tensor *[]){&t}, &index, 1);
   return ltL_push_element(L, &t, offset);
 }
@@ -156,7 +159,7 @@ static void store_result(lua_State *L, ltL_state *S, int index, int64_t i) {
   lt_value linear = {i, 0, 1, LT_INTEGER};
   lt_tensor t = ltL_check_core(L, S, "transform", index, "target");
   int64_t offset;
-  if (!ltT_locate(S->arena, "transform", &t, &linear, &offset))
+  if (!ltT_locate(S->arena, "transform", &t, &linear, LT_WRITE, &offset))
     ltL_raise_fault(L, S, "transform", (lt_tensor *[]){&t}, &index, 1);
   ltT_store(t.element, t.buffer->bytes, offset, ltL_check_element_value(L, -1, "transform"));
 }

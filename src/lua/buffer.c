@@ -48,7 +48,7 @@ ltL_buffer *ltL_new_buffer(lua_State *L, ltL_state *S, lt_element element, int64
   ltL_unpin(S, was_pinned, was_pin);
   uint8_t *bytes = (uint8_t *)(b + 1);
   memset(bytes, 0, size);
-  *b = (ltL_buffer){{bytes, size, space}, element, count};
+  *b = (ltL_buffer){{bytes, size, space, NULL}, element, count};
   luaL_setmetatable(L, TYPE_NAME);
   return b;
 }

@@ -3,58 +3,36 @@
 ** block is a coroutine, which runs until it waits: at the block's barrier, or in gemm for the other
 ** threads of its atom. Blocks run one after the other.
 */
-#include "tiles.h"
+#include "host.h"
 
 /* Its address is the key of the launch that runs, in the registry. */
 static const char launch_key = 0;
 
-#define MAX_BLOCK 1024 /* threads of a block, as CUDA has it */
 #define MAX_GRID ((lua_Integer)1 << 31)
-
-typedef enum wait { READY, AT_BARRIER, AT_ATOM, ENDED } wait;
-
-/* A simulated thread. */
-typedef struct thread {
-  lua_State *L; /* its coroutine */
-  wait wait;
-  char file[LUA_IDSIZE]; /* where it waits in the script */
-  int line;
-  ltL_meeting meeting;      /* what it waits for others with */
-  lua_Integer shared_count; /* buffers of shared memory it has asked for */
-} thread;
-
-/* A launch, in a userdata. User values: 1 the coroutines, 2 the block's shared buffers. */
-typedef struct launch {
-  lua_Integer grid[3], block[3], block_index[3];
-  int thread_count;
-  int current; /* the thread that runs */
-  int blamed;  /* the thread at fault, where that is another one; else -1 */
-  int at_barrier;
-  thread threads[];
-} launch;
-
-enum { COROUTINES = 1, SHARED_BUFFERS = 2 };
 
 /* ---- The launch that runs ------------------------------------------------------------------- */
 
-static launch *find_launch(lua_State *L) {
+ltL_launch *ltL_push_launch(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &launch_key);
-  launch *H = lua_touserdata(L, -1);
+  return lua_touserdata(L, -1);
+}
+
+ltL_launch *ltL_find_launch(lua_State *L) {
+  ltL_launch *H = ltL_push_launch(L);
   lua_pop(L, 1);
   return H;
 }
 
-bool ltL_in_kernel(lua_State *L) { return find_launch(L) != NULL; }
+bool ltL_in_kernel(lua_State *L) { return ltL_find_launch(L) != NULL; }
 
-static launch *check_launch(lua_State *L, const char *function) {
-  launch *H = find_launch(L);
+ltL_launch *ltL_check_launch(lua_State *L, const char *function) {
+  ltL_launch *H = ltL_find_launch(L);
   if (H == NULL) luaL_error(L, "%s: there is no kernel: launch starts one", function);
   return H;
 }
 
-/* The running thread, which must be the coroutine that calls: a barrier holds whole threads. */
-static thread *check_thread(lua_State *L, launch *H, const char *function) {
-  thread *t = &H->threads[H->current];
+ltL_thread *ltL_running_thread(lua_State *L, ltL_launch *H, const char *function) {
+  ltL_thread *t = &H->threads[H->current];
   if (t->L != L)
     luaL_error(L, "%s: called in a coroutine of the kernel's own, which cannot stop the thread",
                function);
@@ -68,12 +46,12 @@ static void push_coordinate(lua_State *L, const lua_Integer extent[3], lua_Integ
                   (LUAI_UACINT)(i / extent[0] / extent[1]));
 }
 
-static void push_block_coordinate(lua_State *L, const launch *H) {
+static void push_block_coordinate(lua_State *L, const ltL_launch *H) {
   lua_pushfstring(L, "(%I,%I,%I)", (LUAI_UACINT)H->block_index[0], (LUAI_UACINT)H->block_index[1],
                   (LUAI_UACINT)H->block_index[2]);
 }
 
-static void note_place(lua_State *L, thread *t) {
+static void note_place(lua_State *L, ltL_thread *t) {
   lua_Debug at;
   t->file[0] = '?';
   t->file[1] = '\0';
@@ -92,7 +70,7 @@ static int after_wait(lua_State *L, int status, lua_KContext context) {
   return 0;
 }
 
-static void release_barrier(launch *H) {
+static void release_barrier(ltL_launch *H) {
   for (int i = 0; i < H->thread_count; i++)
     if (H->threads[i].wait == AT_BARRIER) H->threads[i].wait = READY;
   H->at_barrier = 0;
@@ -100,8 +78,8 @@ static void release_barrier(launch *H) {
 
 /* sync(): the barrier of the block. The last thread to come releases the others and goes on. */
 static int sync(lua_State *L) {
-  launch *H = check_launch(L, "sync");
-  thread *t = check_thread(L, H, "sync");
+  ltL_launch *H = ltL_check_launch(L, "sync");
+  ltL_thread *t = ltL_running_thread(L, H, "sync");
   t->wait = AT_BARRIER;
   if (++H->at_barrier == H->thread_count) {
     release_barrier(H);
@@ -114,16 +92,16 @@ static int sync(lua_State *L) {
 /* ---- Meeting -------------------------------------------------------------------------------- */
 
 int ltL_check_thread(lua_State *L, const char *function, const char *atom, int *count) {
-  launch *H = find_launch(L);
+  ltL_launch *H = ltL_find_launch(L);
   if (H == NULL)
     luaL_error(L, "%s: %s works only within a kernel, where its threads meet: launch starts one",
                function, atom);
-  check_thread(L, H, function);
+  ltL_running_thread(L, H, function);
   *count = H->thread_count;
   return H->current;
 }
 
-static thread *member(launch *H, const ltL_meeting *m, int i) {
+static ltL_thread *member(ltL_launch *H, const ltL_meeting *m, int i) {
   return &H->threads[m->base + (m->threads == NULL ? i : m->threads[i])];
 }
 
@@ -134,16 +112,16 @@ static bool same_meeting(const ltL_meeting *a, const ltL_meeting *b) {
 }
 
 /* The first thread that has not come; NULL when all are there. */
-static thread *find_absent(launch *H, const ltL_meeting *m) {
+static ltL_thread *find_absent(ltL_launch *H, const ltL_meeting *m) {
   for (int i = 0; i < m->size; i++) {
-    thread *t = member(H, m, i);
+    ltL_thread *t = member(H, m, i);
     if (t->wait != AT_ATOM || !same_meeting(&t->meeting, m)) return t;
   }
   return NULL;
 }
 
 /* Runs the operation for all; the thread that does is the last to have come. */
-static int run_meeting(lua_State *L, ltL_state *S, launch *H, const ltL_meeting *m,
+static int run_meeting(lua_State *L, ltL_state *S, ltL_launch *H, const ltL_meeting *m,
                        const int slots[4]) {
   size_t culprit = 0;
   ltL_meeting *all = ltA_new_bytes(S->arena, (size_t)m->size * sizeof *all);
@@ -160,8 +138,8 @@ static int run_meeting(lua_State *L, ltL_state *S, launch *H, const ltL_meeting 
 }
 
 int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[4]) {
-  launch *H = find_launch(L);
-  thread *t = check_thread(L, H, meeting->function);
+  ltL_launch *H = ltL_find_launch(L);
+  ltL_thread *t = ltL_running_thread(L, H, meeting->function);
   t->wait = AT_ATOM;
   t->meeting = *meeting;
   note_place(L, t);
@@ -172,7 +150,7 @@ int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int s
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 /* Appends the thread to the message at the top. */
-static void name_thread(lua_State *L, const launch *H, int i) {
+static void name_thread(lua_State *L, const ltL_launch *H, int i) {
   if (lua_type(L, -1) != LUA_TSTRING) return;
   lua_pushliteral(L, " [thread ");
   push_coordinate(L, H->block, i);
@@ -183,10 +161,10 @@ static void name_thread(lua_State *L, const launch *H, int i) {
 }
 
 /* Why the waiting thread does not go on: the first thread that does not come to it, or -1. */
-static int find_missing(launch *H, int waiting) {
-  const thread *t = &H->threads[waiting];
+static int find_missing(ltL_launch *H, int waiting) {
+  const ltL_thread *t = &H->threads[waiting];
   if (t->wait == AT_ATOM) {
-    const thread *absent = find_absent(H, &t->meeting);
+    const ltL_thread *absent = find_absent(H, &t->meeting);
     return absent == NULL ? -1 : (int)(absent - H->threads);
   }
   for (int i = 0; i < H->thread_count; i++)
@@ -195,7 +173,7 @@ static int find_missing(launch *H, int waiting) {
 }
 
 /* A thread that waits for one that has ended, if there is one: it tells most. */
-static int find_waiting(launch *H) {
+static int find_waiting(ltL_launch *H) {
   int first = -1;
   for (int i = 0; i < H->thread_count; i++) {
     if (H->threads[i].wait == ENDED) continue;
@@ -207,9 +185,9 @@ static int find_waiting(launch *H) {
 }
 
 /* No thread can go on: says who waits, where, and for whom. */
-static int fail_stuck(lua_State *L, launch *H) {
+static int fail_stuck(lua_State *L, ltL_launch *H) {
   int waiting = find_waiting(H), missing = find_missing(H, waiting);
-  const thread *t = &H->threads[waiting], *o = &H->threads[missing];
+  const ltL_thread *t = &H->threads[waiting], *o = &H->threads[missing];
   if (t->wait == AT_BARRIER)
     lua_pushfstring(L, "%s:%d: sync: ", t->file, t->line);
   else
@@ -229,8 +207,8 @@ static int fail_stuck(lua_State *L, launch *H) {
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Resumes thread 'i' with 'arguments' values on its stack. */
-static void resume(lua_State *L, launch *H, int i, int arguments) {
-  thread *t = &H->threads[i];
+static void resume(lua_State *L, ltL_launch *H, int i, int arguments) {
+  ltL_thread *t = &H->threads[i];
   int results;
   H->current = i;
   H->blamed = -1;
@@ -250,10 +228,10 @@ static void resume(lua_State *L, launch *H, int i, int arguments) {
 }
 
 /* Starts the threads of a block; the kernel is at slot 2, its arguments behind it. */
-static void start_block(lua_State *L, launch *H) {
+static void start_block(lua_State *L, ltL_launch *H) {
   int arguments = lua_gettop(L) - 2;
   lua_newtable(L);
-  lua_setiuservalue(L, 1, SHARED_BUFFERS);
+  lua_setiuservalue(L, 1, LTL_SHARED_BUFFERS);
   H->at_barrier = 0;
   for (int i = 0; i < H->thread_count; i++) {
     H->threads[i].wait = READY;
@@ -268,7 +246,7 @@ static void start_block(lua_State *L, launch *H) {
   }
 }
 
-static void run_block(lua_State *L, launch *H) {
+static void run_block(lua_State *L, ltL_launch *H) {
   start_block(L, H);
   for (;;) {
     bool progress = false, ended = true;
@@ -284,18 +262,18 @@ static void run_block(lua_State *L, launch *H) {
   }
 }
 
-static void make_coroutines(lua_State *L, launch *H) {
+static void make_coroutines(lua_State *L, ltL_launch *H) {
   lua_createtable(L, H->thread_count, 0);
   for (int i = 0; i < H->thread_count; i++) {
     H->threads[i].L = lua_newthread(L);
     lua_rawseti(L, -2, i + 1);
   }
-  lua_setiuservalue(L, 1, COROUTINES);
+  lua_setiuservalue(L, 1, LTL_COROUTINES);
 }
 
 /* Protected: slot 1 is the launch, 2 the kernel, then its arguments. */
 static int run_grid(lua_State *L) {
-  launch *H = lua_touserdata(L, 1);
+  ltL_launch *H = lua_touserdata(L, 1);
   luaL_checkstack(L, lua_gettop(L) + 8, "too many arguments");
   make_coroutines(L, H);
   for (lua_Integer z = 0; z < H->grid[2]; z++)
@@ -336,12 +314,13 @@ static void read_extents(lua_State *L, const char *name, lua_Integer limit, lua_
   lua_pop(L, 1);
 }
 
-static launch *push_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3]) {
+static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3]) {
   lua_Integer count = block[0] * block[1] * block[2];
-  if (count > MAX_BLOCK)
-    luaL_error(L, "launch: a block has at most %d threads, not %I", MAX_BLOCK, (LUAI_UACINT)count);
-  size_t size = sizeof(launch) + (size_t)count * sizeof(thread);
-  launch *H = lua_newuserdatauv(L, size, 2);
+  if (count > LTL_MAX_BLOCK)
+    luaL_error(L, "launch: a block has at most %d threads, not %I", LTL_MAX_BLOCK,
+               (LUAI_UACINT)count);
+  size_t size = sizeof(ltL_launch) + (size_t)count * sizeof(ltL_thread);
+  ltL_launch *H = lua_newuserdatauv(L, size, 2);
   memset(H, 0, size);
   memcpy(H->grid, grid, sizeof H->grid);
   memcpy(H->block, block, sizeof H->block);
@@ -358,12 +337,12 @@ static int launch_kernel(lua_State *L) {
   lua_Integer grid[3], block[3];
   luaL_checktype(L, 1, LUA_TFUNCTION);
   luaL_checktype(L, 2, LUA_TTABLE);
-  if (find_launch(L) != NULL) return luaL_error(L, "launch: a kernel cannot launch another");
+  if (ltL_find_launch(L) != NULL) return luaL_error(L, "launch: a kernel cannot launch another");
   read_extents(L, "grid", MAX_GRID, grid);
-  read_extents(L, "block", MAX_BLOCK, block);
-  push_launch(L, grid, block);
+  read_extents(L, "block", LTL_MAX_BLOCK, block);
+  new_launch(L, grid, block);
   lua_pushvalue(L, -1);
-  lua_replace(L, 2); /* kernel, launch, arguments, launch */
+  lua_replace(L, 2); /* kernel, launch, arguments, ltL_launch */
   lua_pushvalue(L, -1);
   set_current(L);
   lua_pop(L, 1);
@@ -378,106 +357,11 @@ static int launch_kernel(lua_State *L) {
   return status == LUA_OK ? 0 : lua_error(L);
 }
 
-/* ---- Shared memory -------------------------------------------------------------------------- */
-
-/* The block's buffer number 'i', made by the first thread that asks for it. */
-static ltL_buffer *push_shared(lua_State *L, ltL_state *S, lua_Integer i, lt_element element,
-                               lua_Integer count) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &launch_key);
-  lua_getiuservalue(L, -1, SHARED_BUFFERS);
-  lua_remove(L, -2);
-  if (lua_rawgeti(L, -1, i) == LUA_TNIL) {
-    lua_pop(L, 1);
-    ltL_new_buffer(L, S, element, count, LT_SHARED);
-    lua_pushvalue(L, -1);
-    lua_rawseti(L, -3, i);
-  }
-  lua_remove(L, -2);
-  return ltL_test_buffer(L, -1);
-}
-
-/*
-** make_smem_ptr(dtype, count): memory that the threads of a block share. All threads of a block
-** ask for the same buffers in the same order. Outside of a kernel, a buffer like any other.
-*/
-static int make_smem(lua_State *L) {
-  ltL_state *S = ltL_begin(L);
-  lt_element element = ltL_check_element(L, "make_smem_ptr", 1);
-  lua_Integer count = luaL_checkinteger(L, 2);
-  launch *H = find_launch(L);
-  if (H == NULL) {
-    ltL_new_buffer(L, S, element, count, LT_SHARED);
-    return 1;
-  }
-  lua_Integer i = ++check_thread(L, H, "make_smem_ptr")->shared_count;
-  ltL_buffer *b = push_shared(L, S, i, element, count);
-  if (b->element != element || b->count != count)
-    return luaL_error(L,
-                      "make_smem_ptr: buffer %I of the block is %I of %s for this thread, %I of %s "
-                      "for an earlier one",
-                      (LUAI_UACINT)i, (LUAI_UACINT)count, ltT_type_of(element)->name,
-                      (LUAI_UACINT)b->count, ltT_type_of(b->element)->name);
-  return 1;
-}
-
-/* ---- threadIdx and its kin ------------------------------------------------------------------ */
-
-typedef enum index_kind { THREAD_INDEX, BLOCK_INDEX, BLOCK_EXTENT, GRID_EXTENT } index_kind;
-
-static const char *const index_names[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
-
-static lua_Integer index_part(const launch *H, index_kind kind, int part) {
-  const lua_Integer *block = H->block;
-  lua_Integer thread_index[3] = {H->current % block[0], H->current / block[0] % block[1],
-                                 H->current / block[0] / block[1]};
-  switch (kind) {
-    case THREAD_INDEX: return thread_index[part];
-    case BLOCK_INDEX: return H->block_index[part];
-    case BLOCK_EXTENT: return block[part];
-    default: return H->grid[part];
-  }
-}
-
-/* threadIdx.x: the thread that runs now. */
-static int index_index(lua_State *L) {
-  index_kind kind = (index_kind)lua_tointeger(L, lua_upvalueindex(1));
-  const char *name = lua_tostring(L, 2);
-  bool is_part = name != NULL && name[0] >= 'x' && name[0] <= 'z' && name[1] == '\0';
-  if (!is_part) return luaL_error(L, "%s has the fields x, y and z", index_names[kind]);
-  const launch *H = check_launch(L, index_names[kind]);
-  lua_pushinteger(L, index_part(H, kind, name[0] - 'x'));
-  return 1;
-}
-
-static int index_newindex(lua_State *L) {
-  return luaL_error(L, "%s cannot be set", index_names[lua_tointeger(L, lua_upvalueindex(1))]);
-}
-
-static void set_index_values(lua_State *L) {
-  for (int kind = THREAD_INDEX; kind <= GRID_EXTENT; kind++) {
-    lua_newuserdatauv(L, 1, 0);
-    lua_createtable(L, 0, 3);
-    lua_pushinteger(L, kind);
-    lua_pushcclosure(L, index_index, 1);
-    lua_setfield(L, -2, "__index");
-    lua_pushinteger(L, kind);
-    lua_pushcclosure(L, index_newindex, 1);
-    lua_setfield(L, -2, "__newindex");
-    lua_pushstring(L, index_names[kind]);
-    lua_setfield(L, -2, "__name");
-    lua_setmetatable(L, -2);
-    lua_setfield(L, -2, index_names[kind]);
-  }
-}
-
-static const luaL_Reg functions[] = {{"__syncthreads", sync},
-                                     {"launch", launch_kernel},
-                                     {"make_smem_ptr", make_smem},
-                                     {"sync", sync},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"__syncthreads", sync}, {"launch", launch_kernel}, {"sync", sync}, {NULL, NULL}};
 
 void ltL_open_host(lua_State *L) {
-  set_index_values(L);
+  ltL_open_kernel(L);
   ltL_set_tile_functions(L, functions);
 }
 

@@ -103,9 +103,9 @@ static const int64_t *read_threads(lua_State *L, ltL_state *S, const lt_value *m
                                    int64_t *span) {
   const lt_value *layout = ltT_mma_threads(mma);
   *span = ltT_extent(S->arena, "make_tiled_mma", layout);
-  ltT_buffer threads = {NULL, (size_t)*span, LT_REGISTER};
-  lt_tensor t = {LT_U8, 0, layout, &threads, "threads", {false, 0, 0}};
-  const int64_t *offsets = ltT_offsets(S->arena, "make_tiled_mma", &t, count);
+  ltT_buffer threads = {.size = (size_t)*span};
+  lt_tensor t = {.element = LT_U8, .layout = layout, .buffer = &threads, .name = "threads"};
+  const int64_t *offsets = ltT_offsets(S->arena, "make_tiled_mma", &t, count, LT_READ);
   if (offsets == NULL) ltL_raise(L, S);
   if (*span > 1024)
     luaL_error(L, "make_tiled_mma: %I threads, where a block has 1024 at most", (LUAI_UACINT)*span);

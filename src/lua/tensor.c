@@ -94,7 +94,7 @@ const char *ltL_variable_name(lua_State *L, int index) {
 int ltL_raise_fault(lua_State *L, ltL_state *S, const char *function, lt_tensor *const *tensors,
                     const int *slots, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    if (tensors[i] == NULL || !tensors[i]->fault.found) continue;
+    if (tensors[i] == NULL || tensors[i]->fault.kind == LT_NO_FAULT) continue;
     const char *name = ltL_variable_name(L, slots[i]);
     if (name == NULL) break;
     tensors[i]->name = name;
@@ -141,14 +141,15 @@ lt_number ltL_check_element_value(lua_State *L, int index, const char *function)
 }
 
 /* The element at a coordinate of the tensor at slot 1; raises where it is outside. */
-static int64_t locate(lua_State *L, ltL_state *S, lt_tensor *t, const lt_value *coordinate) {
+static int64_t locate(lua_State *L, ltL_state *S, lt_tensor *t, const lt_value *coordinate,
+                      ltT_access access) {
   int64_t offset;
-  if (ltT_locate(S->arena, "tensor", t, coordinate, &offset)) return offset;
+  if (ltT_locate(S->arena, "tensor", t, coordinate, access, &offset)) return offset;
   const char *name = ltL_variable_name(L, 1);
   if (name != NULL) {
     t->name = name;
     S->error.status = LT_OK;
-    ltT_locate(S->arena, "tensor", t, coordinate, &offset);
+    ltT_locate(S->arena, "tensor", t, coordinate, access, &offset);
   }
   ltL_raise(L, S);
   return 0;
@@ -178,7 +179,7 @@ static int tensor_call(lua_State *L) {
   const lt_value *coordinate = ltL_check_rest(L, S, &(ltL_argument){"tensor", 2, 1}, 'c');
   if (has_wildcard(coordinate)) return push_slice(L, S, t, coordinate);
   lt_tensor core = ltL_core_tensor(L, t, "tensor");
-  return ltL_push_element(L, &core, locate(L, S, &core, coordinate));
+  return ltL_push_element(L, &core, locate(L, S, &core, coordinate, LT_READ));
 }
 
 static int push_field(lua_State *L, ltL_state *S, const ltL_tensor *t, const char *name) {
@@ -228,7 +229,7 @@ static int tensor_index(lua_State *L) {
   const lt_value *coordinate = ltL_check(L, S, &(ltL_argument){"tensor", 2, 1}, 'c');
   if (has_wildcard(coordinate)) return push_slice(L, S, t, coordinate);
   lt_tensor core = ltL_core_tensor(L, t, "tensor");
-  return ltL_push_element(L, &core, locate(L, S, &core, coordinate));
+  return ltL_push_element(L, &core, locate(L, S, &core, coordinate, LT_READ));
 }
 
 /* t[{i, j}] = v */
@@ -239,7 +240,7 @@ static int tensor_newindex(lua_State *L) {
     return luaL_error(L, "tensor: field '%s' cannot be set", lua_tostring(L, 2));
   const lt_value *coordinate = ltL_check(L, S, &(ltL_argument){"tensor", 2, 1}, 's');
   lt_tensor core = ltL_core_tensor(L, t, "tensor");
-  int64_t offset = locate(L, S, &core, coordinate);
+  int64_t offset = locate(L, S, &core, coordinate, LT_WRITE);
   ltT_store(core.element, core.buffer->bytes, offset, ltL_check_element_value(L, 3, "tensor"));
   return 0;
 }

@@ -104,10 +104,10 @@ bool ltT_gemm(lt_arena *arena, lt_tensor *d, lt_tensor *a, lt_tensor *b, lt_tens
   } else if (!match(arena, a, b, c, &p)) {
     return false;
   }
-  p.a = ltT_offsets(arena, "gemm", a, &n);
-  p.b = ltT_offsets(arena, "gemm", b, &n);
-  p.c = ltT_offsets(arena, "gemm", c, &n);
-  p.d = ltT_offsets(arena, "gemm", d, &n);
+  p.a = ltT_offsets(arena, "gemm", a, &n, LT_READ);
+  p.b = ltT_offsets(arena, "gemm", b, &n, LT_READ);
+  p.c = ltT_offsets(arena, "gemm", c, &n, LT_READ);
+  p.d = ltT_offsets(arena, "gemm", d, &n, LT_WRITE);
   if (ltA_failed(arena)) return false;
   (by_element ? multiply_elements : multiply)(&p, d, a, b, c);
   return true;

@@ -86,10 +86,10 @@ static bool count_atoms(lt_arena *arena, const ltT_mma_atom *atom, const ltT_fra
 
 /* Where each (thread, value) of an atom's layout stands in its tile. */
 static bool read_positions(lt_arena *arena, const lt_value *layout, tiles *x) {
-  ltT_buffer tile = {NULL, (size_t)(x->rows * x->columns), LT_REGISTER};
-  lt_tensor t = {LT_U8, 0, layout, &tile, "atom", {false, 0, 0}};
+  ltT_buffer tile = {.size = (size_t)(x->rows * x->columns)};
+  lt_tensor t = {.element = LT_U8, .layout = layout, .buffer = &tile, .name = "atom"};
   int64_t n;
-  x->positions = ltT_offsets(arena, "gemm", &t, &n);
+  x->positions = ltT_offsets(arena, "gemm", &t, &n, LT_READ);
   x->threads = mode_size(arena, &t, 0);
   x->values = mode_size(arena, &t, 1);
   return x->positions != NULL;
@@ -118,7 +118,7 @@ static double load_format(const ltT_operand *operand, const uint8_t *bytes, int6
 static bool gather(lt_arena *arena, lt_tensor *t, const ltT_operand *operand, tiles *x,
                    int64_t thread) {
   int64_t n;
-  const int64_t *offsets = ltT_offsets(arena, "gemm", t, &n);
+  const int64_t *offsets = ltT_offsets(arena, "gemm", t, &n, LT_READ);
   if (offsets == NULL) return false;
   bool is_plain = operand->element == operand->format;
   for (int64_t i = 0; i < n; i++) {
@@ -136,7 +136,7 @@ static bool gather(lt_arena *arena, lt_tensor *t, const ltT_operand *operand, ti
 
 static bool scatter(lt_arena *arena, lt_tensor *t, const tiles *x, int64_t thread) {
   int64_t n;
-  const int64_t *offsets = ltT_offsets(arena, "gemm", t, &n);
+  const int64_t *offsets = ltT_offsets(arena, "gemm", t, &n, LT_WRITE);
   if (offsets == NULL) return false;
   for (int64_t i = 0; i < n; i++) {
     double parts[3];

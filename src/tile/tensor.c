@@ -7,20 +7,22 @@
 /* A tensor being walked, and the offsets of the chunk at hand. */
 typedef struct cursor {
   lt_tensor *tensor;
+  ltT_access access;
   ltT_walk walk;
   int64_t offsets[LTT_CHUNK];
 } cursor;
 
-static bool begin(cursor *c, lt_arena *arena, lt_tensor *t) {
+static bool begin(cursor *c, lt_arena *arena, lt_tensor *t, ltT_access access) {
   c->tensor = t;
-  t->fault.found = false;
+  c->access = access;
+  t->fault.kind = LT_NO_FAULT;
   return ltT_begin_walk(&c->walk, arena, t);
 }
 
 /* The next chunk; 0 at the end and after an error. */
 static size_t next(cursor *c, const char *operation) {
   size_t n = LTT_CHUNK;
-  return ltT_next_checked(&c->walk, operation, c->tensor, c->offsets, &n) ? n : 0;
+  return ltT_next_checked(&c->walk, operation, c->tensor, c->offsets, &n, c->access) ? n : 0;
 }
 
 static void load(const cursor *c, size_t n, lt_number *out) {
@@ -45,7 +47,7 @@ bool ltT_check_sizes(lt_arena *arena, const char *operation, const lt_tensor *x,
 
 bool ltT_fill(lt_arena *arena, const char *operation, lt_tensor *t, lt_number x) {
   cursor c;
-  if (!begin(&c, arena, t)) return false;
+  if (!begin(&c, arena, t, LT_WRITE)) return false;
   lt_number values[LTT_CHUNK];
   for (size_t i = 0; i < LTT_CHUNK; i++) values[i] = x;
   for (size_t n; (n = next(&c, operation)) > 0;) store(&c, n, values);
@@ -86,14 +88,11 @@ static bool copy_all(lt_arena *arena, const char *operation, cursor *from, curso
 static size_t next_selected(cursor *c, const char *operation, const lt_number *predicate) {
   int64_t first = c->walk.size - c->walk.left;
   size_t n = ltT_next_offsets(&c->walk, c->offsets, LTT_CHUNK), kept = 0;
-  int64_t capacity = ltT_capacity(c->tensor);
   for (size_t i = 0; i < n; i++) {
     if (predicate[i].re == 0) continue;
-    if (c->offsets[i] < 0 || c->offsets[i] >= capacity) {
-      c->tensor->fault = (ltT_fault){true, first + (int64_t)i, c->offsets[i]};
-      ltT_fail_fault(c->walk.arena, operation, c->tensor);
+    if (!ltT_access_element(c->walk.arena, operation, c->tensor, first + (int64_t)i, c->offsets[i],
+                            c->access))
       return 0;
-    }
     c->offsets[kept++] = c->offsets[i];
   }
   return kept;
@@ -117,10 +116,11 @@ bool ltT_copy(lt_arena *arena, const char *operation, lt_tensor *predicate, lt_t
               lt_tensor *target) {
   cursor which, from, to;
   if (!ltT_check_sizes(arena, operation, source, target)) return false;
-  if (!begin(&from, arena, source) || !begin(&to, arena, target)) return false;
+  if (!begin(&from, arena, source, LT_READ) || !begin(&to, arena, target, LT_WRITE)) return false;
   if (predicate == NULL) return copy_all(arena, operation, &from, &to);
   if (!ltT_check_sizes(arena, operation, predicate, target)) return false;
-  return begin(&which, arena, predicate) && copy_selected(arena, operation, &which, &from, &to);
+  return begin(&which, arena, predicate, LT_READ) &&
+         copy_selected(arena, operation, &which, &from, &to);
 }
 
 /* ---- Arithmetic ----------------------------------------------------------------------------- */
@@ -135,13 +135,17 @@ static void scale_and_add(double alpha, const lt_number *x, double beta, lt_numb
 bool ltT_axpby(lt_arena *arena, double alpha, lt_tensor *x, double beta, lt_tensor *y) {
   cursor from, to;
   if (!ltT_check_sizes(arena, "axpby", x, y)) return false;
-  if (!begin(&from, arena, x) || !begin(&to, arena, y)) return false;
+  if (!begin(&from, arena, x, LT_READ)) return false;
+  if (!begin(&to, arena, y, beta == 0 ? LT_WRITE : LT_READ)) return false;
   lt_number values[LTT_CHUNK], sums[LTT_CHUNK];
   for (size_t n; (n = next(&from, "axpby")) > 0;) {
     if (next(&to, "axpby") == 0) break;
     load(&from, n, values);
     if (beta != 0) load(&to, n, sums);
     scale_and_add(alpha, values, beta, sums, n);
+    if (beta != 0 && !ltT_access_elements(arena, "axpby", y, to.offsets, n,
+                                          to.walk.size - to.walk.left - (int64_t)n, LT_WRITE))
+      break;
     store(&to, n, sums);
   }
   return !ltA_failed(arena);

@@ -7,6 +7,7 @@
 #include "algebra/composed.h"
 #include "algebra/value.h"
 #include "element.h"
+#include "shadow.h"
 
 /* ---- Buffers, tensors ----------------------------------------------------------------------- */
 
@@ -18,13 +19,22 @@ typedef struct ltT_buffer {
   uint8_t *bytes;
   size_t size;
   ltT_space space;
+  ltT_shadow *shadow; /* NULL: nobody watches */
 } ltT_buffer;
 
-/* A fault is the first element that an operation found outside of its buffer. */
+typedef enum ltT_fault_kind {
+  LT_NO_FAULT,
+  LT_FAULT_OUTSIDE,   /* of the buffer */
+  LT_FAULT_UNWRITTEN, /* read before anything was written there */
+  LT_FAULT_RACE       /* another thread is at it, with no barrier between */
+} ltT_fault_kind;
+
+/* The first element that an operation found at fault. */
 typedef struct ltT_fault {
-  bool found;
+  ltT_fault_kind kind;
   int64_t index;  /* of the element, in the order of the layout's coordinates */
-  int64_t offset; /* where it would be, in elements */
+  int64_t offset; /* where it is or would be, in elements */
+  ltT_clash clash;
 } ltT_fault;
 
 /* Element c of the tensor is element 'offset + layout(c)' of the buffer. */
@@ -48,6 +58,18 @@ int64_t ltT_extent(lt_arena *arena, const char *operation, const lt_value *layou
 
 /* Fails with a message on the element that 't->fault' tells of. */
 void *ltT_fail_fault(lt_arena *arena, const char *operation, const lt_tensor *t);
+/*
+** Notes an access to 'n' elements of 't', the first of them the 'first' in the order of its
+** coordinates. False, with the error and the fault set, where one is not in the buffer, or is
+** read or written as the buffer's shadow does not allow.
+*/
+bool ltT_access_elements(lt_arena *arena, const char *operation, lt_tensor *t,
+                         const int64_t *offsets, size_t n, int64_t first, ltT_access access);
+/* The same for one element. */
+bool ltT_access_element(lt_arena *arena, const char *operation, lt_tensor *t, int64_t index,
+                        int64_t offset, ltT_access access);
+/* Everything in the buffer counts as written. */
+void ltT_mark_written(ltT_buffer *buffer);
 
 /* ---- Walking a layout ----------------------------------------------------------------------- */
 
@@ -73,19 +95,20 @@ typedef struct ltT_walk {
 bool ltT_begin_walk(ltT_walk *w, lt_arena *arena, const lt_tensor *t);
 /* The next offsets, at most 'n' of them; returns how many. */
 size_t ltT_next_offsets(ltT_walk *w, int64_t *offsets, size_t n);
-/* The same, checked against the buffer of 't', the tensor that is walked. */
-bool ltT_next_checked(ltT_walk *w, const char *operation, lt_tensor *t, int64_t *offsets,
-                      size_t *n);
+/* The same, as an access that is checked; 't' is the tensor that is walked. */
+bool ltT_next_checked(ltT_walk *w, const char *operation, lt_tensor *t, int64_t *offsets, size_t *n,
+                      ltT_access access);
 
 /*
 ** Offsets of all 'n' elements, checked against the buffer: an array in the arena. NULL with the
 ** error and 't->fault' set where one is outside.
 */
-const int64_t *ltT_offsets(lt_arena *arena, const char *operation, lt_tensor *t, int64_t *n);
+const int64_t *ltT_offsets(lt_arena *arena, const char *operation, lt_tensor *t, int64_t *n,
+                           ltT_access access);
 
-/* Offset of the element at a coordinate, which must lie in the shape and the buffer. */
+/* Offset of the element at a coordinate of the shape, as an access that is checked. */
 bool ltT_locate(lt_arena *arena, const char *operation, lt_tensor *t, const lt_value *coordinate,
-                int64_t *offset);
+                ltT_access access, int64_t *offset);
 
 /* ---- Whole tensors -------------------------------------------------------------------------- */
 

@@ -178,38 +178,18 @@ size_t ltT_next_offsets(ltT_walk *w, int64_t *offsets, size_t n) {
   return n;
 }
 
-/* ---- Bounds --------------------------------------------------------------------------------- */
+/* ---- Checked accesses ----------------------------------------------------------------------- */
 
-void *ltT_fail_fault(lt_arena *arena, const char *operation, const lt_tensor *t) {
-  lt_value index = {t->fault.index, 0, 1, LT_INTEGER};
-  const lt_value *coord = lt_idx2crd(arena, &index, ltA_shape_of(t->layout), NULL);
-  if (coord == NULL) return NULL;
-  return ltA_fail(
-      arena, LT_INVALID, "%s: %s%s%v%s is element %I of memory that has %I (%s %I o %v)", operation,
-      t->name, ltA_is_tuple(coord) ? "" : "(", coord, ltA_is_tuple(coord) ? "" : ")",
-      t->fault.offset, ltT_capacity(t), ltT_type_of(t->element)->name, t->offset, t->layout);
-}
-
-static bool check_offsets(lt_arena *arena, const char *operation, lt_tensor *t,
-                          const int64_t *offsets, size_t n, int64_t first) {
-  uint64_t capacity = (uint64_t)ltT_capacity(t);
-  for (size_t i = 0; i < n; i++) {
-    if ((uint64_t)offsets[i] < capacity) continue;
-    t->fault = (ltT_fault){true, first + (int64_t)i, offsets[i]};
-    ltT_fail_fault(arena, operation, t);
-    return false;
-  }
-  return true;
-}
-
-bool ltT_next_checked(ltT_walk *w, const char *operation, lt_tensor *t, int64_t *offsets,
-                      size_t *n) {
+bool ltT_next_checked(ltT_walk *w, const char *operation, lt_tensor *t, int64_t *offsets, size_t *n,
+                      ltT_access access) {
   int64_t first = w->size - w->left;
   *n = ltT_next_offsets(w, offsets, *n);
-  return check_offsets(w->arena, operation, t, offsets, *n, first) && !ltA_failed(w->arena);
+  return !ltA_failed(w->arena) &&
+         ltT_access_elements(w->arena, operation, t, offsets, *n, first, access);
 }
 
-const int64_t *ltT_offsets(lt_arena *arena, const char *operation, lt_tensor *t, int64_t *n) {
+const int64_t *ltT_offsets(lt_arena *arena, const char *operation, lt_tensor *t, int64_t *n,
+                           ltT_access access) {
   ltT_walk w;
   if (!ltT_begin_walk(&w, arena, t)) return NULL;
   *n = w.left;
@@ -217,7 +197,7 @@ const int64_t *ltT_offsets(lt_arena *arena, const char *operation, lt_tensor *t,
   int64_t *offsets = ltA_new_bytes(arena, (size_t)*n * sizeof *offsets);
   if (offsets == NULL) return NULL;
   size_t count = (size_t)*n;
-  return ltT_next_checked(&w, operation, t, offsets, &count) ? offsets : NULL;
+  return ltT_next_checked(&w, operation, t, offsets, &count, access) ? offsets : NULL;
 }
 
 /* Least and largest offset of a plain layout: each mode's far end pulls one of them. */
@@ -240,8 +220,8 @@ static void bound_composed(ltT_walk *w, int64_t *least, int64_t *largest) {
 }
 
 int64_t ltT_extent(lt_arena *arena, const char *operation, const lt_value *layout) {
-  ltT_buffer nothing = {NULL, 0, LT_GLOBAL};
-  lt_tensor t = {LT_U8, 0, layout, &nothing, "", {false, 0, 0}};
+  ltT_buffer nothing = {0};
+  lt_tensor t = {.element = LT_U8, .layout = layout, .buffer = &nothing, .name = ""};
   ltT_walk w;
   if (!ltT_check_layout(arena, operation, layout) || !ltT_begin_walk(&w, arena, &t)) return 0;
   if (w.left == 0) return 0;
@@ -283,7 +263,7 @@ static int64_t locate_in_shared(lt_arena *arena, const lt_tensor *t, const lt_va
 }
 
 bool ltT_locate(lt_arena *arena, const char *operation, lt_tensor *t, const lt_value *coordinate,
-                int64_t *offset) {
+                ltT_access access, int64_t *offset) {
   const lt_value *shape = ltA_shape_of(t->layout);
   const char *open = ltA_is_tuple(coordinate) ? "" : "(", *close = *open == '\0' ? "" : ")";
   if (ltA_failed(arena)) return false;
@@ -301,9 +281,7 @@ bool ltT_locate(lt_arena *arena, const char *operation, lt_tensor *t, const lt_v
       *offset = -1;
   }
   if (ltA_failed(arena)) return false;
-  if (*offset >= 0 && *offset < ltT_capacity(t)) return true;
+  if (t->buffer->shadow == NULL && *offset >= 0 && *offset < ltT_capacity(t)) return true;
   const lt_value *linear = lt_crd2idx(arena, coordinate, shape, NULL);
-  t->fault = (ltT_fault){true, linear == NULL ? 0 : linear->value, *offset};
-  ltT_fail_fault(arena, operation, t);
-  return false;
+  return linear != NULL && ltT_access_element(arena, operation, t, linear->value, *offset, access);
 }

@@ -1,0 +1,53 @@
+/*
+** The launch that runs, for the files of the host executor.
+*/
+#ifndef LUTILE_LUA_HOST_H
+#define LUTILE_LUA_HOST_H
+
+#include "tiles.h"
+
+#define LTL_MAX_BLOCK 1024 /* threads of a block, as CUDA has it */
+#define LTL_WARP 32
+#define LTL_SITES 512 /* places of a script that accesses are told apart by */
+
+typedef enum ltL_wait { READY, AT_BARRIER, AT_ATOM, ENDED } ltL_wait;
+
+/* A simulated thread. */
+typedef struct ltL_thread {
+  lua_State *L; /* its coroutine */
+  ltL_wait wait;
+  char file[LUA_IDSIZE]; /* where it waits in the script */
+  int line;
+  ltL_meeting meeting;      /* what it waits for others with */
+  lua_Integer shared_count; /* buffers of shared memory it has asked for */
+} ltL_thread;
+
+/* A launch, in a userdata. User values: 1 the coroutines, 2 the block's shared buffers. */
+typedef struct ltL_launch {
+  lua_Integer grid[3], block[3], block_index[3];
+  int thread_count;
+  int current; /* the thread that runs */
+  int blamed;  /* the thread at fault, where that is another one; else -1 */
+  int at_barrier;
+  bool checks; /* whether registers and shared memory have shadows */
+  ltT_actor actor;
+  uint32_t warp_epochs[LTL_MAX_BLOCK / LTL_WARP];
+  ltT_site sites[LTL_SITES];
+  int site_count;
+  ltL_thread threads[];
+} ltL_launch;
+
+enum { LTL_COROUTINES = 1, LTL_SHARED_BUFFERS = 2 };
+
+/* Pushes the launch that runs, or nil. */
+ltL_launch *ltL_push_launch(lua_State *L);
+/* The launch that runs, or NULL. */
+ltL_launch *ltL_find_launch(lua_State *L);
+ltL_launch *ltL_check_launch(lua_State *L, const char *function);
+/* The running thread, which must be the coroutine that calls: a barrier holds whole threads. */
+ltL_thread *ltL_running_thread(lua_State *L, ltL_launch *H, const char *function);
+
+/* What kernels see: threadIdx and its kin, shared memory. Into the module at the top. */
+void ltL_open_kernel(lua_State *L);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+** Accesses to the elements of tensors: bounds, and what the buffer's shadow says; and the messages
+** on what is wrong with them.
+*/
+#include <stdio.h>
+
+#include "tensor.h"
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
+/* "copy: sA(3,5)" in 'text': the operation and the element. */
+static bool write_place(lt_arena *arena, const char *operation, const lt_tensor *t, char *text,
+                        size_t size) {
+  lt_value index = {t->fault.index, 0, 1, LT_INTEGER};
+  const lt_value *coordinate = lt_idx2crd(arena, &index, ltA_shape_of(t->layout), NULL);
+  if (coordinate == NULL) return false;
+  char numbers[128];
+  lt_to_string(coordinate, numbers, sizeof numbers);
+  snprintf(text, size, ltA_is_tuple(coordinate) ? "%s: %s%s" : "%s: %s(%s)", operation, t->name,
+           numbers);
+  return true;
+}
+
+static void write_thread(const ltT_actor *actor, int thread, char *text, size_t size) {
+  const int *extent = actor->extent;
+  if (thread < 0)
+    snprintf(text, size, "several threads");
+  else
+    snprintf(text, size, "thread (%d,%d,%d)", thread % extent[0], thread / extent[0] % extent[1],
+             thread / extent[0] / extent[1]);
+}
+
+static void *fail_race(lt_arena *arena, const char *place, const lt_tensor *t) {
+  const ltT_actor *actor = t->buffer->shadow->actor;
+  const ltT_clash *clash = &t->fault.clash;
+  const ltT_site *site = &actor->sites[clash->other.site];
+  char other[64];
+  write_thread(actor, clash->other.thread, other, sizeof other);
+  return ltA_fail(arena, LT_INVALID,
+                  "%s is %s here and was %s by %s at %s:%d: a race, as no barrier lies between",
+                  place, clash->access == LT_READ ? "read" : "written",
+                  clash->other_access == LT_READ ? "read" : "written", other, site->file,
+                  site->line);
+}
+
+void *ltT_fail_fault(lt_arena *arena, const char *operation, const lt_tensor *t) {
+  char place[256];
+  if (!write_place(arena, operation, t, place, sizeof place)) return NULL;
+  switch (t->fault.kind) {
+    case LT_FAULT_RACE: return fail_race(arena, place, t);
+    case LT_FAULT_UNWRITTEN:
+      return ltA_fail(arena, LT_INVALID, "%s is read before anything was written there", place);
+    default:
+      return ltA_fail(arena, LT_INVALID, "%s is element %I of memory that has %I (%s %I o %v)",
+                      place, t->fault.offset, ltT_capacity(t), ltT_type_of(t->element)->name,
+                      t->offset, t->layout);
+  }
+}
+
+/* ---- Checks --------------------------------------------------------------------------------- */
+
+static bool fail(lt_arena *arena, const char *operation, lt_tensor *t, ltT_fault fault) {
+  t->fault = fault;
+  ltT_fail_fault(arena, operation, t);
+  return false;
+}
+
+bool ltT_access_element(lt_arena *arena, const char *operation, lt_tensor *t, int64_t index,
+                        int64_t offset, ltT_access access) {
+  if (offset < 0 || offset >= ltT_capacity(t))
+    return fail(arena, operation, t,
+                (ltT_fault){.kind = LT_FAULT_OUTSIDE, .index = index, .offset = offset});
+  if (t->buffer->shadow == NULL) return true;
+  size_t bits = (size_t)ltT_type_of(t->element)->bits, bit = (size_t)offset * bits;
+  ltT_clash clash = {LT_READ, LT_READ, {0}};
+  ltT_finding finding = ltT_note(t->buffer->shadow, bit / 8, (bit + bits + 7) / 8, access, &clash);
+  if (finding == LT_FINE) return true;
+  ltT_fault_kind kind = finding == LT_RACE ? LT_FAULT_RACE : LT_FAULT_UNWRITTEN;
+  return fail(arena, operation, t, (ltT_fault){kind, index, offset, clash});
+}
+
+bool ltT_access_elements(lt_arena *arena, const char *operation, lt_tensor *t,
+                         const int64_t *offsets, size_t n, int64_t first, ltT_access access) {
+  uint64_t capacity = (uint64_t)ltT_capacity(t);
+  bool is_watched = t->buffer->shadow != NULL;
+  for (size_t i = 0; i < n; i++) {
+    if (!is_watched && (uint64_t)offsets[i] < capacity) continue;
+    if (!ltT_access_element(arena, operation, t, first + (int64_t)i, offsets[i], access))
+      return false;
+  }
+  return true;
+}
+
+void ltT_mark_written(ltT_buffer *buffer) {
+  ltT_clash clash;
+  if (buffer->shadow != NULL) ltT_note(buffer->shadow, 0, buffer->size, LT_WRITE, &clash);
+}
