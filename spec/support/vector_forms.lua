@@ -76,7 +76,7 @@ local copies = {}
 -- A configuration is kind, atom, type, and threads and values (TV) or those of a TiledMMA: how many
 -- fields it takes, and what makes it.
 local copy_kinds = {
-  TV = { 2, function(atom, threads, values) return lutile.make_tiled_copy(atom, threads, values) end },
+  TV = { 2, function(...) return lutile.make_tiled_copy(...) end },
 }
 for _, kind in ipairs { "A", "B", "C", "C_atom" } do
   copy_kinds[kind] = { 3, function(atom, ...)
@@ -113,7 +113,9 @@ for _, side in ipairs { "S", "D" } do
     local slice = copy:get_slice(thread)
     return slice["partition_" .. side](slice, layout)
   end
-  on_tiled_copy("partition_" .. side, function(copy, layout) return part(copy, layout, 0).layout end)
+  on_tiled_copy("partition_" .. side, function(copy, layout)
+    return part(copy, layout, 0).layout
+  end)
   on_tiled_copy("partition_" .. side .. "_thr", function(...) return part(...).layout end)
   on_tiled_copy("partition_" .. side .. "_offset", function(...) return part(...).offset end)
   on_tiled_copy("retile_" .. side, function(copy, fragment)
