@@ -31,6 +31,7 @@ const ltL_copy *ltL_test_copy(lua_State *L, int index);
 
 /* Each adds its functions to the module at the top of the stack. */
 void ltL_open_copies(lua_State *L); /* all of the following too */
+void ltL_open_copy_run(lua_State *L);
 void ltL_open_gmma(lua_State *L);
 
 #endif

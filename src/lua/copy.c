@@ -451,5 +451,6 @@ void ltL_open_copies(lua_State *L) {
   set_makers(L);
   wrap(L, "size", size_of_any);
   wrap(L, "tile_size", tile_size_of_any);
+  ltL_open_copy_run(L);
   ltL_open_gmma(L);
 }

@@ -72,11 +72,10 @@ static bool check_values(lt_arena *arena, const ltT_copy_choice *copy, const lt_
   if (values->value % wanted->value == 0) return true;
   const ltT_type *type = ltT_type_of(copy->atom->element);
   ltA_fail(arena, LT_INVALID,
-           "%s: %I values of %s are %I bits a thread, where %s needs %I (or a multiple of them: %I "
-           "values "
-           "a thread)",
-           copy->operation, values->value, type->name, values->value * type->bits, copy->atom->name,
-           wanted->value * type->bits, wanted->value);
+           "%s: a thread has %I bits (%I of %s), where %s moves %I (%I of %s): it takes a multiple "
+           "of them",
+           copy->operation, values->value * type->bits, values->value, type->name, copy->atom->name,
+           wanted->value * type->bits, wanted->value, type->name);
   return false;
 }
 
