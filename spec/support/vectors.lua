@@ -1,12 +1,13 @@
 -- Reference vectors: lines of `op arg... = expected`, tab-separated, in CuTe's notation.
--- Folders are those that LUTILE_VECTORS names (colon-separated), or the shared one, if it is there.
+-- Folders are those that LUTILE_VECTORS names (colon-separated), or spec/vectors, and a newer set
+-- beside the checkout if there is one.
 
 local lfs = require "lfs"
 
 local M = {}
 
 local function folders()
-  local list = os.getenv "LUTILE_VECTORS" or "../shared/vectors"
+  local list = os.getenv "LUTILE_VECTORS" or "spec/vectors:../shared/vectors"
   local found = {}
   for folder in list:gmatch "[^:]+" do
     if lfs.attributes(folder, "mode") == "directory" then found[#found + 1] = folder end
@@ -14,13 +15,23 @@ local function folders()
   return found, list
 end
 
--- Paths of all .tsv files, sorted; and the list of folders that was searched.
+local function contents(path)
+  local file <close> = assert(io.open(path, "rb"))
+  return file:read "a"
+end
+
+-- Paths of all .tsv files, sorted, each content once; and the list of folders that was searched.
 function M.files()
   local found, list = folders()
-  local paths = {}
+  local paths, seen = {}, {}
   for _, folder in ipairs(found) do
     for name in lfs.dir(folder) do
-      if name:find "%.tsv$" then paths[#paths + 1] = folder .. "/" .. name end
+      local path = folder .. "/" .. name
+      local content = name:find "%.tsv$" and contents(path)
+      if content and not seen[content] then
+        paths[#paths + 1] = path
+        seen[content] = true
+      end
     end
   end
   table.sort(paths)
