@@ -172,7 +172,6 @@ describe("shared memory", function()
     launch(function()
       local s = lutile.make_tensor(lutile.make_smem_ptr("s32", 8), 8)
       local other = lutile.make_tensor(lutile.make_smem_ptr("s32", 1), 1)
-      assert.equal(0, s(threadIdx.x))
       s[threadIdx.x] = threadIdx.x + 10 * blockIdx.x
       sync()
       local sum = 0
@@ -232,7 +231,9 @@ describe("gemm over an atom", function()
       local slice = mma:get_slice(threadIdx.x % 32)
       local rA = slice:partition_fragment_A(lutile.make_layout { 16, 8 })
       local rB = slice:partition_fragment_B(lutile.make_layout { 8, 8 })
-      lutile.gemm(mma, rA, rB, slice:partition_fragment_C(lutile.make_layout { 16, 8 }))
+      local rC = slice:partition_fragment_C(lutile.make_layout { 16, 8 })
+      for _, fragment in ipairs { rA, rB, rC } do lutile.clear(fragment) end
+      lutile.gemm(mma, rA, rB, rC)
     end, { block = 48 })
     assert.matches("gemm: the tiled MMA takes 32 threads, where the block has 16 from thread 32 on "
       .. "%[thread %(32,0,0%)", message)
@@ -245,6 +246,7 @@ describe("gemm over an atom", function()
         local rA = slice:partition_fragment_A(lutile.make_layout { 16, 8 })
         local rB = slice:partition_fragment_B(lutile.make_layout { 8, 8 })
         local rC = slice:partition_fragment_C(lutile.make_layout { 16, 8 })
+        for _, fragment in ipairs { rA, rB, rC } do lutile.clear(fragment) end
         if threadIdx.x == 5 then rA, rB, rC = spoil(rA, rB, rC) end
         lutile.gemm(mma, rA, rB, rC)
       end
@@ -272,5 +274,136 @@ describe("gemm over an atom", function()
     lutile.fill(b, 3)
     lutile.gemm(lutile.MMA_Atom "UniversalFMA<f32>", a, b, c)
     assert.equal(18, c(0, 1, 3))
+  end)
+end)
+
+describe("the executor's checks", function()
+  local N = 64
+
+  local function shared()
+    return lutile.make_tensor(lutile.make_smem_ptr("f32", N), N)
+  end
+
+  it("find registers that are read before they are written", function()
+    local message = message_of(function()
+      local rC = lutile.make_tensor("f32", { 2, 2 })
+      rC[0] = 1
+      lutile.axpby(1, rC, 1, rC)
+    end, { block = 2 })
+    assert.matches("host_spec.lua:%d+: axpby: rC%(1,0%) is read before anything was written there "
+      .. "%[thread %(0,0,0%)", message)
+  end)
+
+  it("find accumulators that were not cleared", function()
+    local mma = lutile.make_tiled_mma(NAME)
+    local message = message_of(function()
+      local slice = mma:get_slice(threadIdx.x)
+      local rA = slice:partition_fragment_A(lutile.make_layout { 16, 8 })
+      local rB = slice:partition_fragment_B(lutile.make_layout { 8, 8 })
+      local rC = slice:partition_fragment_C(lutile.make_layout { 16, 8 })
+      lutile.clear(rA)
+      lutile.clear(rB)
+      if threadIdx.x ~= 7 then lutile.clear(rC) end
+      lutile.gemm(mma, rA, rB, rC)
+    end, { block = 32 })
+    assert.matches("gemm: rC%(%(0,0%),0,0%) is read before anything was written there "
+      .. "%[thread %(7,0,0%)", message)
+  end)
+
+  it("find one thread's write over another's, without a barrier between", function()
+    local message = message_of(function()
+      local sA = shared()
+      sA[threadIdx.x] = 1
+      return sA(threadIdx.x) + 0
+    end, { block = { N // 2, 2 } })
+    assert.matches("host_spec.lua:%d+: tensor: sA%(0%) is written here and was written by "
+      .. "thread %(0,0,0%) at .*host_spec.lua:%d+: a race, as no barrier lies between "
+      .. "%[thread %(0,1,0%)", message)
+  end)
+
+  it("find a read of what another thread wrote", function()
+    local message = message_of(function()
+      local sA = shared()
+      sA[threadIdx.x] = 1
+      return sA(0) + 0
+    end, { block = N })
+    assert.matches("tensor: sA%(0%) is read here and was written by thread %(0,0,0%) at .* "
+      .. "%[thread %(1,0,0%)", message)
+  end)
+
+  it("find two writes, and a write after reads", function()
+    local message = message_of(function() shared()[0] = threadIdx.x end, { block = { 2, 2 } })
+    assert.matches("tensor: .*%(0%) is written here and was written by thread %(0,0,0%) at "
+      .. ".* %[thread %(1,0,0%)", message)
+    message = message_of(function()
+      local sA = shared()
+      if threadIdx.x == 0 then lutile.clear(sA) end
+      sync()
+      local sum = sA(0) + sA(1)
+      if threadIdx.x == 2 then sA[1] = sum end
+    end, { block = 4 })
+    assert.matches("tensor: sA%(1%) is written here and was read by several threads at ", message)
+  end)
+
+  it("find shared memory that was never written", function()
+    local message = message_of(function()
+      local sA, rA = shared(), lutile.make_tensor("f32", N)
+      lutile.copy(sA, rA)
+    end, { block = 1 })
+    assert.matches("copy: sA%(0%) is read before anything was written there", message)
+  end)
+
+  it("are content where barriers order the accesses", function()
+    launch(function()
+      local sA = shared()
+      for step = 1, 3 do
+        sA[threadIdx.x] = step
+        sync()
+        assert.equal(step, sA((threadIdx.x + 1) % N))
+        sync()
+      end
+    end, { grid = 2, block = N })
+  end)
+
+  it("know that a warp's barrier orders its own threads only", function()
+    local function kernel()
+      local sA = shared()
+      if threadIdx.x == 0 then lutile.clear(sA) end
+      sync()
+      sA[threadIdx.x] = 1
+      lutile.__syncwarp()
+      return sA(threadIdx.x ~ blockIdx.x) + 0
+    end
+    launch(kernel, { grid = 32, block = N })
+    assert.matches("tensor: sA%(%d+%) is read here and was written by thread ",
+      message_of(kernel, { grid = 33, block = N }))
+  end)
+
+  it("tell apart elements that share a byte no more than the hardware does", function()
+    local message = message_of(function()
+      local s = lutile.make_tensor(lutile.make_smem_ptr("s4", 4), 4)
+      s[threadIdx.x] = 1
+    end, { block = 2 })
+    assert.matches("s%(1%) is written here and was written by thread %(0,0,0%)", message)
+  end)
+
+  it("can be left out", function()
+    local sum = 0
+    launch(function()
+      local sA = shared()
+      sA[0] = threadIdx.x
+      sum = sum + lutile.make_tensor("f32", 1)(0)
+    end, { block = N, checks = false })
+    assert.equal(0, sum)
+  end)
+
+  it("end with the launch", function()
+    local kept
+    launch(function()
+      kept = shared()
+      kept[0] = threadIdx.x
+    end, { block = 1 })
+    collectgarbage()
+    assert.equal(0, kept(5))
   end)
 end)

@@ -279,6 +279,7 @@ describe("the arithmetic of", function()
         local rA, rB = slice:partition_fragment_A(A), slice:partition_fragment_B(B)
         if lutile.MMA_Atom(name).a_frag == "value" then lutile.copy(slice:partition_A(A), rA) end
         local rC = slice:partition_fragment_C(C)
+        lutile.clear(rC)
         lutile.gemm(mma, rA, rB, rC)
         lutile.copy(rC, slice:partition_C(C))
       end, { block = 128 })

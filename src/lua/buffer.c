@@ -37,19 +37,42 @@ lt_element ltL_check_element(lua_State *L, const char *function, int index) {
 
 ltL_buffer *ltL_test_buffer(lua_State *L, int index) { return luaL_testudata(L, index, TYPE_NAME); }
 
+/* Bytes rounded up, so that what follows them is aligned. */
+static size_t aligned(size_t size) { return (size + 15) & ~(size_t)15; }
+
+/* The userdata: header, bytes, and the shadow where 'watched' is not 0. */
+static ltL_buffer *allocate(lua_State *L, ltL_state *S, size_t size, size_t shadow_size) {
+  ltA_mark was_pin = S->pin;
+  bool was_pinned = ltL_pin(S);
+  size_t header = aligned(sizeof(ltL_buffer));
+  ltL_buffer *b = lua_newuserdatauv(L, header + aligned(size) + shadow_size, 1);
+  ltL_unpin(S, was_pinned, was_pin);
+  uint8_t *bytes = (uint8_t *)b + header;
+  memset(bytes, 0, size);
+  *b = (ltL_buffer){.buffer = {.bytes = bytes, .size = size}};
+  luaL_setmetatable(L, TYPE_NAME);
+  return b;
+}
+
 ltL_buffer *ltL_new_buffer(lua_State *L, ltL_state *S, lt_element element, int64_t count,
                            ltT_space space) {
   if (count < 0 || count > MAX_COUNT)
     luaL_error(L, "buffer: %I elements cannot be had", (LUAI_UACINT)count);
   size_t size = ltT_bytes(element, count);
-  ltA_mark was_pin = S->pin;
-  bool was_pinned = ltL_pin(S);
-  ltL_buffer *b = lua_newuserdatauv(L, sizeof *b + size, 0);
-  ltL_unpin(S, was_pinned, was_pin);
-  uint8_t *bytes = (uint8_t *)(b + 1);
-  memset(bytes, 0, size);
-  *b = (ltL_buffer){{bytes, size, space, NULL}, element, count};
-  luaL_setmetatable(L, TYPE_NAME);
+  bool is_shared = space == LT_SHARED;
+  const ltT_actor *actor = ltL_push_watch(L);
+  if (space == LT_GLOBAL) actor = NULL;
+  size_t shadow_size = actor == NULL ? 0 : ltT_shadow_size(size, is_shared);
+  ltL_buffer *b = allocate(L, S, size, shadow_size);
+  b->element = element;
+  b->count = count;
+  b->buffer.space = space;
+  if (actor != NULL) {
+    void *place = b->buffer.bytes + aligned(size);
+    b->buffer.shadow = ltT_new_shadow(place, size, is_shared, actor);
+  }
+  lua_insert(L, -2); /* under what watches it */
+  lua_setiuservalue(L, -2, 1);
   return b;
 }
 

@@ -74,6 +74,7 @@ static void release_barrier(ltL_launch *H) {
   for (int i = 0; i < H->thread_count; i++)
     if (H->threads[i].wait == AT_BARRIER) H->threads[i].wait = READY;
   H->at_barrier = 0;
+  H->actor.epoch++;
 }
 
 /* sync(): the barrier of the block. The last thread to come releases the others and goes on. */
@@ -147,6 +148,32 @@ int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int s
   return lua_yieldk(L, 0, 0, after_wait); /* the tensors stay on the stack of this call */
 }
 
+/* What orders the accesses of a warp's threads, in place of the atom's arithmetic. */
+static bool order_warp(ltL_state *S, const ltL_meeting *self, ltL_meeting *all, size_t *culprit) {
+  (void)S;
+  (void)all;
+  *culprit = 0;
+  ltL_launch *H = (ltL_launch *)(size_t)self->object;
+  H->actor.warp_epoch = ++H->warp_epochs[self->base / LTL_WARP];
+  return true;
+}
+
+/* __syncwarp(): the barrier of the threads of a warp. */
+static int sync_warp(lua_State *L) {
+  static const lt_value nothing = {0, 0, 1, LT_INTEGER};
+  ltL_state *S = ltL_begin(L);
+  int count, current = ltL_check_thread(L, "__syncwarp", "a warp", &count);
+  int base = current - current % LTL_WARP, left = count - base;
+  ltL_meeting meeting = {.function = "__syncwarp",
+                         .atom = "a warp",
+                         .value = &nothing,
+                         .base = base,
+                         .size = left < LTL_WARP ? left : LTL_WARP,
+                         .run = order_warp,
+                         .object = ltL_find_launch(L)};
+  return ltL_meet(L, S, &meeting, (int[]){0, 0, 0, 0});
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 /* Appends the thread to the message at the top. */
@@ -211,6 +238,8 @@ static void resume(lua_State *L, ltL_launch *H, int i, int arguments) {
   ltL_thread *t = &H->threads[i];
   int results;
   H->current = i;
+  H->actor.thread = i;
+  H->actor.warp_epoch = H->warp_epochs[i / LTL_WARP];
   H->blamed = -1;
   int status = lua_resume(t->L, L, arguments, &results);
   if (status == LUA_OK)
@@ -229,6 +258,7 @@ static void resume(lua_State *L, ltL_launch *H, int i, int arguments) {
 
 /* Starts the threads of a block; the kernel is at slot 2, its arguments behind it. */
 static void start_block(lua_State *L, ltL_launch *H) {
+  H->actor.epoch++;
   int arguments = lua_gettop(L) - 2;
   lua_newtable(L);
   lua_setiuservalue(L, 1, LTL_SHARED_BUFFERS);
@@ -314,7 +344,16 @@ static void read_extents(lua_State *L, const char *name, lua_Integer limit, lua_
   lua_pop(L, 1);
 }
 
-static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3]) {
+/* Option 'checks': true unless it says false. */
+static bool read_checks(lua_State *L) {
+  lua_getfield(L, 2, "checks");
+  bool checks = lua_isnil(L, -1) || lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return checks;
+}
+
+static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3],
+                              bool checks) {
   lua_Integer count = block[0] * block[1] * block[2];
   if (count > LTL_MAX_BLOCK)
     luaL_error(L, "launch: a block has at most %d threads, not %I", LTL_MAX_BLOCK,
@@ -325,6 +364,11 @@ static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua
   memcpy(H->grid, grid, sizeof H->grid);
   memcpy(H->block, block, sizeof H->block);
   H->thread_count = (int)count;
+  H->checks = checks;
+  H->sites[0] = (ltT_site){"a place beyond those told apart", 0};
+  H->site_count = 1;
+  H->actor = (ltT_actor){.is_active = true, .sites = H->sites};
+  for (int i = 0; i < 3; i++) H->actor.extent[i] = (int)block[i];
   return H;
 }
 
@@ -332,7 +376,7 @@ static void set_current(lua_State *L) { /* pops the launch, or nil */
   lua_rawsetp(L, LUA_REGISTRYINDEX, &launch_key);
 }
 
-/* launch(kernel, {grid = n | {x, y, z}, block = n | {x, y, z}}, ...) */
+/* launch(kernel, {grid = n | {x, y, z}, block = n | {x, y, z}, checks = boolean}, ...) */
 static int launch_kernel(lua_State *L) {
   lua_Integer grid[3], block[3];
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -340,9 +384,9 @@ static int launch_kernel(lua_State *L) {
   if (ltL_find_launch(L) != NULL) return luaL_error(L, "launch: a kernel cannot launch another");
   read_extents(L, "grid", MAX_GRID, grid);
   read_extents(L, "block", LTL_MAX_BLOCK, block);
-  new_launch(L, grid, block);
+  ltL_launch *H = new_launch(L, grid, block, read_checks(L));
   lua_pushvalue(L, -1);
-  lua_replace(L, 2); /* kernel, launch, arguments, ltL_launch */
+  lua_replace(L, 2); /* the options' place */
   lua_pushvalue(L, -1);
   set_current(L);
   lua_pop(L, 1);
@@ -352,13 +396,17 @@ static int launch_kernel(lua_State *L) {
   lua_insert(L, 2);
   lua_remove(L, 4); /* run_grid, launch, kernel, arguments */
   int status = lua_pcall(L, lua_gettop(L) - 1, 0, 0);
+  H->actor.is_active = false; /* buffers that stay are no longer watched */
   lua_pushnil(L);
   set_current(L);
   return status == LUA_OK ? 0 : lua_error(L);
 }
 
-static const luaL_Reg functions[] = {
-    {"__syncthreads", sync}, {"launch", launch_kernel}, {"sync", sync}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"__syncthreads", sync},
+                                     {"__syncwarp", sync_warp},
+                                     {"launch", launch_kernel},
+                                     {"sync", sync},
+                                     {NULL, NULL}};
 
 void ltL_open_host(lua_State *L) {
   ltL_open_kernel(L);

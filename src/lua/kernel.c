@@ -3,6 +3,32 @@
 */
 #include "host.h"
 
+/* ---- Watching ------------------------------------------------------------------------------- */
+
+const ltT_actor *ltL_push_watch(lua_State *L) {
+  ltL_launch *H = ltL_push_launch(L);
+  return H == NULL || !H->checks ? NULL : &H->actor;
+}
+
+/* The number of a place; 0 for those beyond the table. */
+static int find_site(ltL_launch *H, const lua_Debug *at) {
+  for (int i = H->site_count - 1; i > 0; i--)
+    if (H->sites[i].line == at->currentline && strcmp(H->sites[i].file, at->short_src) == 0)
+      return i;
+  if (H->site_count == LTL_SITES) return 0;
+  ltT_site *site = &H->sites[H->site_count];
+  memcpy(site->file, at->short_src, sizeof at->short_src);
+  site->line = at->currentline;
+  return H->site_count++;
+}
+
+void ltL_note_site(lua_State *L) {
+  lua_Debug at;
+  ltL_launch *H = ltL_find_launch(L);
+  if (H == NULL || !lua_getstack(L, 1, &at) || !lua_getinfo(L, "Sl", &at)) return;
+  H->actor.site = (uint16_t)find_site(H, &at);
+}
+
 /* ---- Shared memory -------------------------------------------------------------------------- */
 
 /* The block's buffer number 'i', made by the first thread that asks for it. */

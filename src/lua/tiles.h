@@ -18,7 +18,7 @@ typedef struct ltL_buffer {
   int64_t count;
 } ltL_buffer;
 
-/* Pushes a new buffer of zeros. */
+/* Pushes a new buffer of zeros; within a kernel, registers and shared memory are watched. */
 ltL_buffer *ltL_new_buffer(lua_State *L, ltL_state *S, lt_element element, int64_t count,
                            ltT_space space);
 /* The buffer at 'index', or NULL. */
@@ -108,6 +108,14 @@ const lt_value *ltL_mma_atom_value(const ltL_mma *m);
 const ltL_mma *ltL_test_mma(lua_State *L, int index);
 
 /* ---- The host executor ---------------------------------------------------------------------- */
+
+/*
+** Pushes what watches the memory that kernels make now, to be kept alive by it, and returns who
+** accesses memory; nil and NULL where there is no kernel, or it runs without checks.
+*/
+const ltT_actor *ltL_push_watch(lua_State *L);
+/* Notes that the script's line which called is about to access watched memory. */
+void ltL_note_site(lua_State *L);
 
 /* Whether 'L' runs a thread of a kernel. */
 bool ltL_in_kernel(lua_State *L);

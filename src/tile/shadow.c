@@ -66,6 +66,7 @@ static ltT_finding note_cell(ltT_cell *cell, const ltT_actor *actor, ltT_access 
 
 ltT_finding ltT_note(ltT_shadow *shadow, size_t begin, size_t end, ltT_access access,
                      ltT_clash *clash) {
+  if (!shadow->actor->is_active) return LT_FINE;
   for (size_t i = begin; i < end; i++) {
     ltT_finding finding = LT_FINE;
     if (shadow->cells != NULL)

@@ -18,6 +18,7 @@ typedef struct ltT_site {
 
 /* Who accesses memory now; one for each launch, which keeps it up to date. */
 typedef struct ltT_actor {
+  bool is_active;      /* false once the launch is over */
   int thread;          /* in its block */
   int extent[3];       /* of the block */
   uint32_t epoch;      /* barriers of the block so far, and 1 */
