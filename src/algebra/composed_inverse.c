@@ -2,6 +2,7 @@
 ** Inverses of swizzles and of composed layouts: the inverse of B, with the swizzle moved to its
 ** other side. What CuTe's rule gives is checked against the law of the inverse.
 */
+#include "flat.h"
 #include "index_map.h"
 
 static ltA_map with_swizzle(ltA_map map, ltA_swizzle s) {
@@ -17,6 +18,31 @@ static ltA_map with_outer(ltA_map map, int64_t outer) {
 static ltA_map map_of_part(lt_arena *arena, const lt_value *part) {
   if (ltA_is_swizzle(part)) return ltA_map_of_swizzle(ltA_unpack_swizzle(part));
   return ltA_map_of_layout(arena, part);
+}
+
+/*
+** Whether the images of all indices up to 'most' are known before the launch, so that the parameters
+** of a swizzle may come from them.
+*/
+static bool knows_images(lt_arena *arena, const lt_value *layout, int64_t most) {
+  ltA_modes modes;
+  ltA_modes_begin(&modes, arena);
+  ltA_modes_flatten(&modes, ltA_shape(layout), ltA_stride(layout));
+  for (size_t i = 0; i < modes.count && most > 0; i++) {
+    const ltA_mode *mode = &modes.items[i];
+    if (!ltA_is_static_int(mode->stride)) return false;
+    if (i + 1 == modes.count) return true;
+    if (!ltA_is_static_int(mode->shape) || mode->shape.value <= 0) return false;
+    most /= mode->shape.value;
+  }
+  return !ltA_failed(arena);
+}
+
+/* The candidates for the swizzle moved through 'inverse', of which 'map' is the map. */
+static size_t move_through(lt_arena *arena, const lt_value *inverse, const ltA_map *map,
+                           ltA_swizzle s, const uint64_t *active, ltA_swizzle moved[2]) {
+  if (!knows_images(arena, inverse, (int64_t)(s.y | s.z))) return 0;
+  return ltA_move_swizzle(map, s, active, moved);
 }
 
 /* ---- Right inverses ------------------------------------------------------------------------- */
@@ -86,7 +112,7 @@ static const lt_value *right_inverse_swizzled(lt_arena *arena, const lt_value *s
   uint64_t active = ltA_bits_below(size->value);
   bool is_static = lt_is_static(inverse);
   ltA_swizzle moved[2];
-  size_t n = ltA_move_swizzle(&of_inverse, s, is_static ? &active : NULL, moved);
+  size_t n = move_through(arena, inverse, &of_inverse, s, is_static ? &active : NULL, moved);
   for (size_t i = 0; i < n; i++) {
     const ltA_map law[] = {with_swizzle(of_layout, s), with_swizzle(of_inverse, moved[i])};
     if (ltA_maps_stay_below(law + 1, 1, size->value, limit->value) &&
@@ -114,7 +140,8 @@ static const lt_value *left_inverse_swizzled(lt_arena *arena, const lt_value *sw
   if (ltA_failed(arena)) return NULL;
   uint64_t active = ltA_possible_bits(&of_layout) | s.z;
   ltA_swizzle moved[2];
-  size_t n = ltA_move_swizzle(&of_inverse, s, lt_is_static(layout) ? &active : NULL, moved);
+  size_t n =
+      move_through(arena, inverse, &of_inverse, s, lt_is_static(layout) ? &active : NULL, moved);
   ltA_map forward = with_swizzle(of_layout, s);
   for (size_t i = 0; i < n; i++) {
     const ltA_map law[] = {forward, with_swizzle(of_inverse, moved[i]), forward};

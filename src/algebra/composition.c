@@ -142,7 +142,7 @@ static lt_int steps_within(lt_arena *arena, lt_int extent, lt_int step, lt_int r
 
 /* ceil(|stride| / extent), with the sign kept; an extent of 0 leaves it as it is. */
 static lt_int stride_beyond(lt_arena *arena, lt_int extent, lt_int step, lt_int stride) {
-  if (extent.value == 0) return stride;
+  if (extent.value == 0) return ltA_is_static_int(extent) ? stride : ltA_dynamic(stride.value);
   return ltA_mul(arena, ltA_ceil_div(arena, step, extent), ltA_signum(stride));
 }
 
@@ -154,6 +154,12 @@ static void note_sign(ltA_composition *c, const ltA_mode *leaf) {
 
 static ltA_mode scaled_mode(lt_arena *arena, position at, lt_int shape, const ltA_mode *of) {
   return (ltA_mode){shape, ltA_mul(arena, at.stride, of->stride), of->basis};
+}
+
+/* What is left of 'rest' once it is handed out in 'shape's; all of it where there are none now. */
+static lt_int rest_after(lt_arena *arena, lt_int rest, lt_int shape) {
+  if (shape.value != 0) return ltA_div(arena, rest, shape);
+  return ltA_is_static_int(shape) ? rest : ltA_dynamic(rest.value);
 }
 
 /* Hands out the steps that fit into digit 'i', and moves on to the next. */
@@ -168,7 +174,7 @@ static position walk_digit(ltA_composition *c, ltA_digits *digits, size_t i, pos
     lt_int shape = ltA_min(steps, at.rest);
     ltA_modes_append(result, scaled_mode(arena, at, shape, mode));
     use_digit(digits, i, shape.value, step.value);
-    if (shape.value != 0) next.rest = ltA_div(arena, at.rest, shape);
+    next.rest = rest_after(arena, at.rest, shape);
   }
   next.stride = stride_beyond(arena, mode->shape, step, at.stride);
   check_divisibility(c, digits, i, at, steps, next);

@@ -22,6 +22,7 @@ typedef struct slicing {
   const lt_value *sliced; /* S */
   mixed_bits inside;      /* offset and the bits of t that the swizzle reads or writes */
   mixed_bits outside;     /* the other bits of t */
+  bool overlaps_now;      /* bits are not apart for the values at hand, but are for others */
 } slicing;
 
 /* Every value that 'm' can have is a multiple of its lowest possible bit. */
@@ -41,11 +42,13 @@ static uint64_t above_promise(int64_t promise) {
 
 /* ---- The coordinate ------------------------------------------------------------------------- */
 
-/* The bits that one mode of the coordinate adds; false where the mode itself is dynamic. */
-static bool bits_of_mode(lt_arena *arena, lt_int coord, lt_int shape, lt_int stride,
-                         mixed_bits *bits) {
-  lt_int index = ltA_mul(arena, coord, stride);
-  if (ltA_failed(arena) || index.value < 0) return false;
+/*
+** The bits that one mode of the coordinate adds; false where the mode itself is dynamic. A dynamic
+** coordinate past the mode may set any bit.
+*/
+static bool bits_of_mode(slicing *s, lt_int coord, lt_int shape, lt_int stride, mixed_bits *bits) {
+  lt_int index = ltA_mul(s->arena, coord, stride);
+  if (ltA_failed(s->arena) || index.value < 0) return false;
   bits->value = (uint64_t)index.value;
   bits->unknown = 0;
   bits->is_dynamic = !ltA_is_static_int(index);
@@ -53,14 +56,25 @@ static bool bits_of_mode(lt_arena *arena, lt_int coord, lt_int shape, lt_int str
   if (!ltA_is_static_int(shape) || !ltA_is_static_int(stride)) return false;
   ltA_leaf leaf = {shape.value, stride.value};
   ltA_map map = {.count = 1, .leaves = &leaf};
-  bits->unknown = bits->value | (ltA_possible_bits(&map) & above_promise(index.promise));
-  return true;
+  bits->unknown = ltA_possible_bits(&map) & above_promise(index.promise);
+  s->overlaps_now = s->overlaps_now || (bits->value & ~bits->unknown) != 0;
+  return !s->overlaps_now;
+}
+
+/*
+** Whether two sets of bits keep apart. Where that depends on values of the launch, the form must not:
+** it is that of bits that do, and there is none for values whose bits overlap.
+*/
+static bool keep_apart(slicing *s, mixed_bits x, mixed_bits y) {
+  if ((x.value & y.value) == 0) return true;
+  if ((x.value & ~x.unknown & y.value & ~y.unknown) == 0) s->overlaps_now = true;
+  return false;
 }
 
 /* Splits the bits of one mode between inside and outside; false where one is taken already. */
 static bool take_bits(slicing *s, mixed_bits bits) {
   uint64_t swizzled = s->swizzle.y | s->swizzle.z;
-  if ((bits.value & (s->inside.value | s->outside.value)) != 0) return false;
+  if (!keep_apart(s, bits, s->inside) || !keep_apart(s, bits, s->outside)) return false;
   s->inside.value |= bits.value & swizzled;
   s->inside.unknown |= bits.unknown & swizzled;
   s->inside.is_dynamic = s->inside.is_dynamic || (bits.unknown & swizzled) != 0;
@@ -78,7 +92,7 @@ static bool take_coord(slicing *s, const lt_value *coord, const lt_value *shape,
   if (!ltA_is_tuple(shape)) {
     mixed_bits bits;
     if (!ltA_is_integer(stride)) return false;
-    return bits_of_mode(s->arena, ltA_int(coord), ltA_int(shape), ltA_int(stride), &bits) &&
+    return bits_of_mode(s, ltA_int(coord), ltA_int(shape), ltA_int(stride), &bits) &&
            take_bits(s, bits);
   }
   const lt_value *c = ltA_first(coord);
@@ -102,7 +116,7 @@ static bool take_offset(slicing *s, const lt_value *offset) {
 
 /*
 ** Fills in 's'; false where the bits of offset, coordinate and slice do not keep apart. Bits that
-** the launch may still set are taken as they are now: that is where CuTe's form is right.
+** the launch may still set are taken as they are now, which is where CuTe's form is right.
 */
 static bool split_bits(slicing *s, const lt_value *coord, const lt_value *composed) {
   const lt_value *b = ltA_layout_b(composed);
@@ -114,7 +128,8 @@ static bool split_bits(slicing *s, const lt_value *coord, const lt_value *compos
   ltA_map map = ltA_map_of_layout(s->arena, s->sliced);
   if (map.leaves == NULL || !take_offset(s, ltA_offset(composed))) return false;
   if (!take_coord(s, diced_coord, ltA_shape(diced), ltA_stride(diced))) return false;
-  return ((s->inside.value | s->outside.value) & ltA_possible_bits(&map)) == 0;
+  mixed_bits of_slice = {ltA_possible_bits(&map), 0, false};
+  return keep_apart(s, s->inside, of_slice) && keep_apart(s, s->outside, of_slice);
 }
 
 /* ---- Plain layouts -------------------------------------------------------------------------- */
@@ -225,6 +240,15 @@ static const lt_value *keep_composed(lt_arena *arena, const lt_value *coord,
   return r == NULL ? NULL : lt_make_counting_tensor(arena, ltA_zero(), r);
 }
 
+static const lt_value *refuse_overlap(lt_arena *arena, const lt_value *coord,
+                                      const lt_value *composed) {
+  return ltA_fail(
+      arena, LT_INVALID,
+      "slice: at %v of %v dynamic numbers are past their mode, or set bits that others set, "
+      "and the form of a slice must not depend on them; static numbers have one",
+      coord, composed);
+}
+
 /* A swizzle of no bits leaves (offset + t) o S. */
 static const lt_value *drop_identity(lt_arena *arena, const lt_value *coord,
                                      const lt_value *composed, const lt_value *sliced) {
@@ -241,6 +265,7 @@ static const lt_value *slice_swizzled(lt_arena *arena, const lt_value *coord,
   if (s.swizzle.bits == 0) return drop_identity(arena, coord, composed, sliced);
   bool is_apart = split_bits(&s, coord, composed);
   if (ltA_failed(arena)) return NULL;
+  if (s.overlaps_now) return refuse_overlap(arena, coord, composed);
   if (!is_apart) return keep_composed(arena, coord, composed, sliced);
   if (!hits_pairs(&s)) {
     const lt_value *plain = decay(&s);

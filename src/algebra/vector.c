@@ -21,7 +21,6 @@ static ltA_mode first_mode(lt_arena *arena, const lt_value *layout) {
 
 /* How many indices from 0 on satisfy the law, one by one: for compositions that are no layout. */
 static int64_t count_common(lt_arena *arena, const lt_value *a, const lt_value *inverse) {
-  if (!lt_is_static(a) || !lt_is_static(inverse)) return 1;
   const ltA_map law[] = {ltA_map_of_layout(arena, a), ltA_map_of_layout(arena, inverse)};
   const lt_value *size = lt_size(arena, inverse);
   if (ltA_failed(arena) || law[0].leaves == NULL || law[1].leaves == NULL) return 1;
@@ -34,6 +33,15 @@ static int64_t count_common(lt_arena *arena, const lt_value *a, const lt_value *
   return n;
 }
 
+/* Neither may be any longer for some values of the launch and shorter for others. */
+static int64_t refuse_dynamic(lt_arena *arena, const lt_value *a, const lt_value *inverse,
+                              const lt_error *why) {
+  ltA_fail(arena, LT_INVALID,
+           "common elements of dynamic layouts: %v and the inverse %v do not compose: %s", a,
+           inverse, why->message);
+  return 1;
+}
+
 /*
 ** The largest n, of those that are static, with a(r(i)) == i for all i < n, where r is the right
 ** inverse of b, so that b(r(i)) == i too.
@@ -42,7 +50,10 @@ static int64_t common_of_layouts(lt_arena *arena, const lt_value *a, const lt_va
   ltA_attempt attempt;
   ltA_attempt_begin(&attempt, arena);
   const lt_value *common = lt_coalesce(arena, lt_composition(arena, a, inverse), NULL);
-  if (!ltA_attempt_end(&attempt, arena)) return count_common(arena, a, inverse);
+  if (!ltA_attempt_end(&attempt, arena))
+    return lt_is_static(a) && lt_is_static(inverse)
+               ? count_common(arena, a, inverse)
+               : refuse_dynamic(arena, a, inverse, &attempt.inner);
   ltA_mode first = first_mode(arena, common);
   bool is_run =
       first.basis == NULL && ltA_is_static_int(first.shape) && ltA_is_constant(first.stride, 1);
