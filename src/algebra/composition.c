@@ -35,17 +35,6 @@ static void add_digits(ltA_composition *c, ltA_digits *digits, const lt_value *b
   c->digits = digits;
 }
 
-/*
-** The modes of the left side, or of a part of it. An empty tuple at its end is a mode of size 1 that
-** runs on at stride 0.
-*/
-static void flatten_left(ltA_modes *modes, const lt_value *shape, const lt_value *stride) {
-  ltA_modes_flatten(modes, shape, stride);
-  bool ends_empty = ltA_is_tuple(ltA_next(shape) - 1);
-  if (ends_empty && modes->count > 0)
-    ltA_modes_append(modes, (ltA_mode){ltA_static(1), ltA_static(0), NULL});
-}
-
 /* Follows a basis' path into the left side: shape and stride of the mode that it picks. */
 static bool pick_mode(ltA_composition *c, const lt_value *basis, const lt_value **shape,
                       const lt_value **stride) {
@@ -72,7 +61,7 @@ static ltA_digits *pick_digits(ltA_composition *c, const lt_value *basis) {
   ltA_digits *digits = ltA_new_bytes(c->arena, sizeof *digits);
   if (digits == NULL) return NULL;
   ltA_modes_begin(&digits->modes, c->arena);
-  flatten_left(&digits->modes, shape, stride);
+  ltA_modes_flatten(&digits->modes, shape, stride);
   if (digits->modes.count == 0 && !ltA_failed(c->arena))
     return ltA_fail(c->arena, LT_INVALID, "%s: the mode of %v that %v names is empty", c->operation,
                     ltA_view_layout(c->arena, c->a), basis);
@@ -297,7 +286,7 @@ static void begin(ltA_composition *c, ltA_layout_builder *result, const char *op
 void ltA_composition_begin(ltA_composition *c, ltA_layout_builder *result, const char *operation,
                            ltA_view a) {
   begin(c, result, operation, a);
-  flatten_left(&c->whole.modes, a.shape, a.stride);
+  ltA_modes_flatten(&c->whole.modes, a.shape, a.stride);
   if (c->whole.modes.count == 0)
     ltA_fail(c->arena, LT_INVALID, "%s: %v has no modes", operation, ltA_view_layout(c->arena, a));
   add_digits(c, &c->whole, NULL);

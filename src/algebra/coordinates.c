@@ -23,7 +23,7 @@ static void append_colex_coord(ltA_builder *b, lt_int index, const lt_value *sha
   size_t open = ltA_open(b, LT_TUPLE);
   for (const lt_value *s = ltA_first(shape); s < ltA_next(shape); s = ltA_next(s)) {
     lt_int within = index;
-    if (ltA_next(s) < ltA_next(shape)) within = ltA_split_index(b->arena, &index, s);
+    if (ltA_has_leaf_after(s, shape)) within = ltA_split_index(b->arena, &index, s);
     append_colex_coord(b, within, s);
   }
   ltA_close(b, open, ltA_rank(shape));

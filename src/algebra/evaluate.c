@@ -59,7 +59,7 @@ static lt_int split_index(lt_arena *arena, lt_int index, const lt_value *shape,
   for (const lt_value *s = ltA_first(shape); s < ltA_next(shape) && !ltA_failed(arena);
        s = ltA_next(s)) {
     lt_int within = index;
-    if (ltA_next(s) < ltA_next(shape)) within = ltA_split_index(arena, &index, s);
+    if (ltA_has_leaf_after(s, shape)) within = ltA_split_index(arena, &index, s);
     sum = ltA_add(arena, sum, split_index(arena, within, s, d));
     d = ltA_next(d);
   }
@@ -94,7 +94,7 @@ static ltA_term *split_to_terms(lt_arena *arena, lt_int index, const lt_value *s
   const lt_value *d = ltA_first(stride);
   for (const lt_value *s = ltA_first(shape); s < ltA_next(shape); s = ltA_next(s)) {
     lt_int within = index;
-    if (ltA_next(s) < ltA_next(shape)) within = ltA_split_index(arena, &index, s);
+    if (ltA_has_leaf_after(s, shape)) within = ltA_split_index(arena, &index, s);
     at = split_to_terms(arena, within, s, d, at);
     d = ltA_next(d);
   }

@@ -40,6 +40,7 @@ static inline bool walk_leaves(const lt_value *shape, const lt_value *stride, ui
                                int64_t *offset) {
   const lt_value *s = shape, *d = stride;
   const lt_value *last = ltA_next(shape) - 1;
+  while (last > shape && last->kind == LT_TUPLE) last--; /* empty ones at the end */
   int64_t sum = 0;
   bool beyond = false;
   for (; s < last; s++, d++) {

@@ -48,6 +48,13 @@ static inline bool ltA_is_composed(const lt_value *v) { return v->kind == LT_COM
 
 static inline lt_int ltA_int(const lt_value *leaf) { return (lt_int){leaf->value, leaf->promise}; }
 
+/* Whether 'tuple' has a leaf after its element: of elements that are empty tuples none is the last. */
+static inline bool ltA_has_leaf_after(const lt_value *element, const lt_value *tuple) {
+  const lt_value *node = ltA_next(element), *end = ltA_next(tuple);
+  while (node < end && node->kind == LT_TUPLE) node++;
+  return node < end;
+}
+
 /* An integer or a scaled basis: what a stride's leaf may be. */
 static inline bool ltA_is_stride_leaf(const lt_value *v) {
   return v->kind == LT_INTEGER || v->kind == LT_BASIS;

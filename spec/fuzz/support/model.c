@@ -111,12 +111,21 @@ wide model_size(const lt_value *shape) {
   return size;
 }
 
+static bool has_leaf(const lt_value *v) {
+  if (!is_tuple(v)) return true;
+  for (size_t i = 0; i < lt_rank(v); i++)
+    if (has_leaf(lt_part(v, i))) return true;
+  return false;
+}
+
+/* The last mode runs on; empty tuples are no modes. */
 static void add_index(point *p, const lt_value *shape, const lt_value *stride, wide index) {
   if (!is_tuple(shape)) {
     add_scaled(p, stride, index);
     return;
   }
   size_t rank = lt_rank(shape);
+  while (rank > 0 && !has_leaf(lt_part(shape, rank - 1))) rank--;
   for (size_t i = 0; i < rank; i++) {
     const lt_value *s = lt_part(shape, i);
     wide within = index, size = i + 1 < rank ? model_size(s) : 0;
