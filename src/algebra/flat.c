@@ -184,6 +184,11 @@ static void write_strides(lt_value *at, const ltA_modes *modes, size_t length) {
 }
 
 void ltA_modes_append_to(const ltA_modes *modes, ltA_layout_builder *layout) {
+  if (modes->count == 1 && modes->items[0].basis == NULL) {
+    ltA_append_int(&layout->shape, modes->items[0].shape);
+    ltA_append_int(&layout->stride, modes->items[0].stride);
+    return;
+  }
   size_t shape_count = shapes_length(modes);
   size_t stride_count = strides_length(modes);
   lt_value *shapes = ltA_append_nodes(&layout->shape, shape_count);
