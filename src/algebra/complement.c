@@ -44,7 +44,7 @@ static bool check_modes(lt_arena *arena, ltA_view layout, const ltA_modes *modes
 /* The gap before 'mode', which starts where the modes before it end. */
 static lt_int gap_before(lt_arena *arena, ltA_view layout, const ltA_mode *mode, lt_int end) {
   lt_int gap = ltA_div(arena, mode->stride, end);
-  if (gap.value == 0 && mode->shape.value > 1)
+  if (gap.value == 0 && !ltA_failed(arena))
     ltA_fail(arena, LT_INVALID,
              "complement: %v is not one to one: stride %i lies within the %i covered before it",
              ltA_view_layout(arena, layout), mode->stride, end);
