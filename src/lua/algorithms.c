@@ -1,6 +1,7 @@
 /*
 ** What is done to all elements of tensors: fill, clear, copy, copy_if, convert, transform, axpby.
 */
+#include "operations.h"
 #include "tiles.h"
 
 /* ---- Fill, copy ----------------------------------------------------------------------------- */
@@ -28,7 +29,7 @@ static int copy_tensors(lua_State *L, ltL_state *S, const char *function, lt_ten
 }
 
 /* copy(source, target) */
-static int copy(lua_State *L) { return copy_tensors(L, ltL_begin(L), "copy", NULL, 1); }
+int ltL_plain_copy(lua_State *L) { return copy_tensors(L, ltL_begin(L), "copy", NULL, 1); }
 
 /* ---- Predicates ----------------------------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ static ltL_buffer *push_answers(lua_State *L, ltL_state *S, int index, int64_t n
 ** copy_if(predicate, source, target): the predicate is a tensor of b1, or a function of the
 ** element's index (first mode fastest), which is asked for each.
 */
-static int copy_if(lua_State *L) {
+int ltL_plain_copy_if(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   lua_settop(L, 3);
   if (lua_type(L, 1) != LUA_TFUNCTION) {
@@ -92,16 +93,13 @@ static bool mark_less(ltL_state *S, const lt_value *tensor, const lt_value *boun
 
 /*
 ** elem_less(t, bound) of a counting tensor: a tensor of b1, as copy_if takes it. Of anything else,
-** the algebra's (upvalue 2).
+** the algebra's own.
 */
 static int elem_less(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   const lt_value *tensor = ltL_test(L, S, 1);
   if (tensor == NULL || tensor->kind != LT_TENSOR) {
-    lua_pushvalue(L, lua_upvalueindex(2));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    return lua_gettop(L);
+    return ltL_run(L, S, ltL_find_operation("elem_less"));
   }
   lua_settop(L, 2);
   ltL_check_at(L, S, "elem_less", 2, 's');
@@ -207,9 +205,14 @@ static int axpby(lua_State *L) {
 
 /* ---- The module ----------------------------------------------------------------------------- */
 
-static const luaL_Reg functions[] = {
-    {"axpby", axpby},     {"clear", clear}, {"convert", convert},     {"copy", copy},
-    {"copy_if", copy_if}, {"fill", fill},   {"transform", transform}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"axpby", axpby},
+                                     {"clear", clear},
+                                     {"convert", convert},
+                                     {"copy", ltL_plain_copy},
+                                     {"copy_if", ltL_plain_copy_if},
+                                     {"fill", fill},
+                                     {"transform", transform},
+                                     {NULL, NULL}};
 
 /* Those whose first argument is the tensor itself. */
 static const luaL_Reg methods[] = {
@@ -218,8 +221,7 @@ static const luaL_Reg methods[] = {
 /* Puts elem_less before the algebra's, in the module at the top. */
 static void wrap_elem_less(lua_State *L) {
   ltL_push_state(L);
-  lua_getfield(L, -2, "elem_less");
-  lua_pushcclosure(L, elem_less, 2);
+  lua_pushcclosure(L, elem_less, 1);
   lua_setfield(L, -2, "elem_less");
 }
 

@@ -40,6 +40,11 @@ ltL_buffer *ltL_test_buffer(lua_State *L, int index) { return luaL_testudata(L, 
 /* Bytes rounded up, so that what follows them is aligned. */
 static size_t aligned(size_t size) { return (size + 15) & ~(size_t)15; }
 
+static void check_count(lua_State *L, int64_t count) {
+  if (count < 0 || count > MAX_COUNT)
+    luaL_error(L, "buffer: %I elements cannot be had", (LUAI_UACINT)count);
+}
+
 /* The userdata: header, bytes, and the shadow where 'watched' is not 0. */
 static ltL_buffer *allocate(lua_State *L, ltL_state *S, size_t size, size_t shadow_size) {
   ltA_mark was_pin = S->pin;
@@ -56,9 +61,9 @@ static ltL_buffer *allocate(lua_State *L, ltL_state *S, size_t size, size_t shad
 
 ltL_buffer *ltL_new_buffer(lua_State *L, ltL_state *S, lt_element element, int64_t count,
                            ltT_space space) {
-  if (count < 0 || count > MAX_COUNT)
-    luaL_error(L, "buffer: %I elements cannot be had", (LUAI_UACINT)count);
+  check_count(L, count);
   size_t size = ltT_bytes(element, count);
+  if (space == LT_REGISTER) ltL_count_registers(L, size);
   bool is_shared = space == LT_SHARED;
   const ltT_actor *actor = ltL_push_watch(L);
   if (space == LT_GLOBAL) actor = NULL;
@@ -73,6 +78,21 @@ ltL_buffer *ltL_new_buffer(lua_State *L, ltL_state *S, lt_element element, int64
   }
   lua_insert(L, -2); /* under what watches it */
   lua_setiuservalue(L, -2, 1);
+  return b;
+}
+
+ltL_buffer *ltL_new_aligned_buffer(lua_State *L, ltL_state *S, lt_element element, int64_t count,
+                                   size_t alignment) {
+  check_count(L, count);
+  size_t size = ltT_bytes(element, count);
+  size_t whole = (size + alignment - 1) / alignment * alignment;
+  ltL_buffer *b = allocate(L, S, whole == 0 ? alignment : whole, alignment);
+  uintptr_t past = (uintptr_t)b->buffer.bytes % alignment;
+  if (past != 0) b->buffer.bytes += alignment - past; /* the shadow's room makes up for it */
+  memset(b->buffer.bytes, 0, whole);
+  b->buffer.size = size;
+  b->element = element;
+  b->count = count;
   return b;
 }
 

@@ -261,10 +261,7 @@ static int tile_size(lua_State *L) {
 /* tile_size(x, mode) of a TiledCopy, else the TiledMMA's (upvalue 2). */
 static int tile_size_of_any(lua_State *L) {
   if (ltL_test_copy(L, 1) != NULL) return tile_size(L);
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
+  return ltL_plain_tile_size(L);
 }
 
 static int copy_size(lua_State *L) {
@@ -275,10 +272,7 @@ static int copy_size(lua_State *L) {
 /* size(x) of a TiledCopy, its threads, else what it was before (upvalue 2). */
 static int size_of_any(lua_State *L) {
   if (ltL_test_copy(L, 1) != NULL) return copy_size(L);
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
+  return ltL_plain_size(L);
 }
 
 /* ---- Fields --------------------------------------------------------------------------------- */

@@ -76,30 +76,21 @@ static int copy_with(lua_State *L, const ltL_copy *c, const char *function, int 
   return meet(L, S, c, &m, slots);
 }
 
-/* Calls upvalue 2, which is what the module had under this name before. */
-static int call_plain(lua_State *L) {
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
-}
-
 /* copy([atom or TiledCopy,] source, target) */
 static int copy(lua_State *L) {
   const ltL_copy *c = ltL_test_copy(L, 1);
-  return c == NULL ? call_plain(L) : copy_with(L, c, "copy", 0);
+  return c == NULL ? ltL_plain_copy(L) : copy_with(L, c, "copy", 0);
 }
 
 /* copy_if([atom or TiledCopy,] predicate, source, target) */
 static int copy_if(lua_State *L) {
   const ltL_copy *c = ltL_test_copy(L, 1);
-  return c == NULL ? call_plain(L) : copy_with(L, c, "copy_if", 2);
+  return c == NULL ? ltL_plain_copy_if(L) : copy_with(L, c, "copy_if", 2);
 }
 
 static void wrap(lua_State *L, const char *name, lua_CFunction function) {
   ltL_push_state(L);
-  lua_getfield(L, -2, name);
-  lua_pushcclosure(L, function, 2);
+  lua_pushcclosure(L, function, 1);
   lua_setfield(L, -2, name);
 }
 

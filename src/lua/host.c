@@ -238,7 +238,6 @@ static void resume(lua_State *L, ltL_launch *H, int i, int arguments) {
   ltL_thread *t = &H->threads[i];
   int results;
   H->current = i;
-  H->actor.thread = i;
   H->actor.warp_epoch = H->warp_epochs[i / LTL_WARP];
   H->blamed = -1;
   int status = lua_resume(t->L, L, arguments, &results);

@@ -4,6 +4,7 @@
 #ifndef LUTILE_LUA_HOST_H
 #define LUTILE_LUA_HOST_H
 
+#include "../tile/traffic.h"
 #include "tiles.h"
 
 #define LTL_MAX_BLOCK 1024 /* threads of a block, as CUDA has it */
@@ -31,6 +32,10 @@ typedef struct ltL_launch {
   int at_barrier;
   bool checks; /* whether registers and shared memory have shadows */
   ltT_actor actor;
+  ltT_counter counter; /* without traffic: nothing is counted */
+  int register_thread; /* that made registers last */
+  double operations;   /* floating point, of atoms */
+  size_t shared_bytes; /* of a block */
   uint32_t warp_epochs[LTL_MAX_BLOCK / LTL_WARP];
   ltT_site sites[LTL_SITES];
   int site_count;

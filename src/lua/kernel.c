@@ -22,11 +22,34 @@ static int find_site(ltL_launch *H, const lua_Debug *at) {
   return H->site_count++;
 }
 
-void ltL_note_site(lua_State *L) {
+/* The number of the script's line that called; 0 where there is none. */
+static int current_site(lua_State *L, ltL_launch *H) {
   lua_Debug at;
+  if (!lua_getstack(L, 1, &at) || !lua_getinfo(L, "Sl", &at)) return 0;
+  return find_site(H, &at);
+}
+
+void ltL_watch(lua_State *L, lt_tensor *t) {
   ltL_launch *H = ltL_find_launch(L);
-  if (H == NULL || !lua_getstack(L, 1, &at) || !lua_getinfo(L, "Sl", &at)) return;
-  H->actor.site = (uint16_t)find_site(H, &at);
+  if (H == NULL) return;
+  t->thread = H->current;
+  if (t->buffer->space != LT_REGISTER && H->counter.traffic != NULL) t->counter = &H->counter;
+  if (t->counter != NULL || t->buffer->shadow != NULL) H->actor.site = (uint16_t)current_site(L, H);
+}
+
+void ltL_count_registers(lua_State *L, size_t bytes) {
+  ltL_launch *H = ltL_find_launch(L);
+  if (H == NULL || H->counter.traffic == NULL) return;
+  int site = current_site(L, H);
+  bool continues = H->actor.site == site && H->register_thread == H->current;
+  ltT_record_registers(H->counter.traffic, H->current, site, bytes, continues);
+  H->actor.site = (uint16_t)site;
+  H->register_thread = H->current;
+}
+
+void ltL_count_operations(lua_State *L, double operations) {
+  ltL_launch *H = ltL_find_launch(L);
+  if (H != NULL) H->operations += operations;
 }
 
 /* ---- Shared memory -------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /*
 ** MMA atoms, TiledMMAs and their thread slices; gemm.
 */
+#include "operations.h"
 #include "tiles.h"
 
 #define TYPE_NAME "lutile mma"
@@ -257,7 +258,7 @@ static int permutation_mnk(lua_State *L) {
   return push_mnk(L, S, "permutation_mnk", ltT_permutation_mnk(S->arena, ltL_mma_value(m)));
 }
 
-static int tile_size(lua_State *L) {
+int ltL_plain_tile_size(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   const ltL_mma *m = check_mma(L, "tile_size", 1, LT_MMA_IS_TILED);
   return push_mnk(L, S, "tile_size", ltT_tile_shape(S->arena, ltL_mma_value(m)));
@@ -274,13 +275,10 @@ static int mma_size(lua_State *L) {
   return 1;
 }
 
-/* size(x) as the algebra has it (upvalue 2), and the threads of a tiling. */
-static int size_of_any(lua_State *L) {
+/* size(x) as the algebra has it, and the threads of a TiledMMA. */
+int ltL_plain_size(lua_State *L) {
   if (ltL_test_mma(L, 1) != NULL) return mma_size(L);
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
+  return ltL_run(L, ltL_begin(L), ltL_find_operation("size"));
 }
 
 /* ---- gemm ----------------------------------------------------------------------------------- */
@@ -501,19 +499,23 @@ static int mma_atoms(lua_State *L) {
 
 /* ---- The type ------------------------------------------------------------------------------- */
 
-static const luaL_Reg functions[] = {{"MMA_Atom", make_atom},  {"UniversalFMA", make_universal},
-                                     {"gemm", gemm},           {"make_tiled_mma", make_tiled_mma},
-                                     {"mma_atoms", mma_atoms}, {"tile_shape", tile_size},
-                                     {"tile_size", tile_size}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"MMA_Atom", make_atom},
+                                     {"UniversalFMA", make_universal},
+                                     {"gemm", gemm},
+                                     {"make_tiled_mma", make_tiled_mma},
+                                     {"mma_atoms", mma_atoms},
+                                     {"tile_shape", ltL_plain_tile_size},
+                                     {"tile_size", ltL_plain_tile_size},
+                                     {NULL, NULL}};
 
 static const luaL_Reg methods[] = {{"get_slice", get_slice},
                                    {"get_thr_layout_vmnk", get_thr_layout_vmnk},
                                    {"get_thread_slice", get_slice},
                                    {"permutation_mnk", permutation_mnk},
                                    {"size", mma_size},
-                                   {"tile_shape", tile_size},
-                                   {"tile_size", tile_size},
-                                   {"tile_size_mnk", tile_size},
+                                   {"tile_shape", ltL_plain_tile_size},
+                                   {"tile_size", ltL_plain_tile_size},
+                                   {"tile_size_mnk", ltL_plain_tile_size},
                                    {NULL, NULL}};
 
 /* Methods for each matrix: the name takes its letter. */
@@ -569,8 +571,4 @@ void ltL_open_mma(lua_State *L) {
   make_type(L);
   ltL_set_tile_functions(L, functions);
   set_matrix_functions(L, true);
-  ltL_push_state(L);
-  lua_getfield(L, -2, "size");
-  lua_pushcclosure(L, size_of_any, 2);
-  lua_setfield(L, -2, "size");
 }

@@ -49,12 +49,13 @@ const ltL_tensor *ltL_check_tensor(lua_State *L, ltL_state *S, const char *funct
 lt_tensor ltL_core_tensor(lua_State *L, const ltL_tensor *t, const char *role) {
   if (t->buffer == NULL)
     luaL_error(L, "%s lies in memory that the host cannot reach: copy it to the host first", role);
-  if (t->buffer->shadow != NULL) ltL_note_site(L);
-  return (lt_tensor){.element = t->element,
-                     .offset = t->offset,
-                     .layout = ltL_layout_of(t),
-                     .buffer = t->buffer,
-                     .name = role};
+  lt_tensor core = {.element = t->element,
+                    .offset = t->offset,
+                    .layout = ltL_layout_of(t),
+                    .buffer = t->buffer,
+                    .name = role};
+  ltL_watch(L, &core);
+  return core;
 }
 
 lt_tensor ltL_check_core(lua_State *L, ltL_state *S, const char *function, int index,

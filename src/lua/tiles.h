@@ -21,6 +21,9 @@ typedef struct ltL_buffer {
 /* Pushes a new buffer of zeros; within a kernel, registers and shared memory are watched. */
 ltL_buffer *ltL_new_buffer(lua_State *L, ltL_state *S, lt_element element, int64_t count,
                            ltT_space space);
+/* The same for global memory that starts at a multiple of 'alignment', and has whole ones to itself. */
+ltL_buffer *ltL_new_aligned_buffer(lua_State *L, ltL_state *S, lt_element element, int64_t count,
+                                   size_t alignment);
 /* The buffer at 'index', or NULL. */
 ltL_buffer *ltL_test_buffer(lua_State *L, int index);
 /* The element type that the string at 'index' names; LT_ELEMENT_COUNT if it is none. */
@@ -114,8 +117,18 @@ const ltL_mma *ltL_test_mma(lua_State *L, int index);
 ** accesses memory; nil and NULL where there is no kernel, or it runs without checks.
 */
 const ltT_actor *ltL_push_watch(lua_State *L);
-/* Notes that the script's line which called is about to access watched memory. */
-void ltL_note_site(lua_State *L);
+/* Says which thread brings the tensor, from which line of the script, and who counts. */
+void ltL_watch(lua_State *L, lt_tensor *t);
+/* Counts registers that the running thread makes, and floating point operations. */
+void ltL_count_registers(lua_State *L, size_t bytes);
+void ltL_count_operations(lua_State *L, double operations);
+
+/* What copy and copy_if do without an atom. */
+int ltL_plain_copy(lua_State *L);
+int ltL_plain_copy_if(lua_State *L);
+/* size and tile_size of all but copies. */
+int ltL_plain_size(lua_State *L);
+int ltL_plain_tile_size(lua_State *L);
 
 /* Whether 'L' runs a thread of a kernel. */
 bool ltL_in_kernel(lua_State *L);

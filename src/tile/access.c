@@ -4,7 +4,7 @@
 */
 #include <stdio.h>
 
-#include "tensor.h"
+#include "traffic.h"
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
@@ -73,7 +73,8 @@ bool ltT_access_element(lt_arena *arena, const char *operation, lt_tensor *t, in
   if (t->buffer->shadow == NULL) return true;
   size_t bits = (size_t)ltT_type_of(t->element)->bits, bit = (size_t)offset * bits;
   ltT_clash clash = {LT_READ, LT_READ, {0}};
-  ltT_finding finding = ltT_note(t->buffer->shadow, bit / 8, (bit + bits + 7) / 8, access, &clash);
+  ltT_finding finding =
+      ltT_note(t->buffer->shadow, t->thread, bit / 8, (bit + bits + 7) / 8, access, &clash);
   if (finding == LT_FINE) return true;
   ltT_fault_kind kind = finding == LT_RACE ? LT_FAULT_RACE : LT_FAULT_UNWRITTEN;
   return fail(arena, operation, t, (ltT_fault){kind, index, offset, clash});
@@ -88,10 +89,11 @@ bool ltT_access_elements(lt_arena *arena, const char *operation, lt_tensor *t,
     if (!ltT_access_element(arena, operation, t, first + (int64_t)i, offsets[i], access))
       return false;
   }
-  return true;
+  if (t->counter == NULL || t->buffer->space == LT_REGISTER) return true;
+  return ltT_record_elements(t, offsets, n, access) || ltA_no_memory(arena) != NULL;
 }
 
 void ltT_mark_written(ltT_buffer *buffer) {
   ltT_clash clash;
-  if (buffer->shadow != NULL) ltT_note(buffer->shadow, 0, buffer->size, LT_WRITE, &clash);
+  if (buffer->shadow != NULL) ltT_note(buffer->shadow, 0, 0, buffer->size, LT_WRITE, &clash);
 }

@@ -19,7 +19,6 @@ typedef struct ltT_site {
 /* Who accesses memory now; one for each launch, which keeps it up to date. */
 typedef struct ltT_actor {
   bool is_active;      /* false once the launch is over */
-  int thread;          /* in its block */
   int extent[3];       /* of the block */
   uint32_t epoch;      /* barriers of the block so far, and 1 */
   uint32_t warp_epoch; /* barriers of the thread's warp */
@@ -61,8 +60,8 @@ size_t ltT_shadow_size(size_t size, bool is_shared);
 /* A shadow in 'place', aligned for pointers, that has seen nothing. */
 ltT_shadow *ltT_new_shadow(void *place, size_t size, bool is_shared, const ltT_actor *actor);
 
-/* Notes an access to bytes 'begin' to 'end' - 1, and tells what is wrong with it. */
-ltT_finding ltT_note(ltT_shadow *shadow, size_t begin, size_t end, ltT_access access,
+/* Notes a thread's access to bytes 'begin' to 'end' - 1, and tells what is wrong with it. */
+ltT_finding ltT_note(ltT_shadow *shadow, int thread, size_t begin, size_t end, ltT_access access,
                      ltT_clash *clash);
 
 #endif

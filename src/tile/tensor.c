@@ -76,6 +76,18 @@ static void copy_chunk(const cursor *from, const cursor *to, size_t n) {
   store(to, n, values);
 }
 
+/*
+** Elements that CuTe's plain copy moves at once: those contiguous in both layouts, where both are
+** static; memory of static layouts counts as aligned.
+*/
+static void find_vector(lt_arena *arena, lt_tensor *source, lt_tensor *target) {
+  if (source->counter == NULL || source->element != target->element) return;
+  if (!lt_is_static(source->layout) || !lt_is_static(target->layout)) return;
+  const lt_value *common = lt_max_common_vector(arena, source->layout, target->layout);
+  if (common == NULL) return;
+  source->vector = target->vector = common->value > 128 ? 128 : (int)common->value;
+}
+
 static bool copy_all(lt_arena *arena, const char *operation, cursor *from, cursor *to) {
   for (size_t n; (n = next(from, operation)) > 0;) {
     if (next(to, operation) == 0) break;
@@ -117,7 +129,10 @@ bool ltT_copy(lt_arena *arena, const char *operation, lt_tensor *predicate, lt_t
   cursor which, from, to;
   if (!ltT_check_sizes(arena, operation, source, target)) return false;
   if (!begin(&from, arena, source, LT_READ) || !begin(&to, arena, target, LT_WRITE)) return false;
-  if (predicate == NULL) return copy_all(arena, operation, &from, &to);
+  if (predicate == NULL) {
+    find_vector(arena, source, target);
+    return copy_all(arena, operation, &from, &to);
+  }
   if (!ltT_check_sizes(arena, operation, predicate, target)) return false;
   return begin(&which, arena, predicate, LT_READ) &&
          copy_selected(arena, operation, &which, &from, &to);

@@ -37,13 +37,22 @@ typedef struct ltT_fault {
   ltT_clash clash;
 } ltT_fault;
 
+/* Who counts the accesses, and for which thread. */
+typedef struct ltT_counter {
+  struct ltT_traffic *traffic;
+  const ltT_actor *actor;
+} ltT_counter;
+
 /* Element c of the tensor is element 'offset + layout(c)' of the buffer. */
 typedef struct lt_tensor {
   lt_element element;
   int64_t offset;
   const lt_value *layout; /* plain or composed, with integer strides */
   ltT_buffer *buffer;
-  const char *name; /* for messages */
+  const char *name;                  /* for messages */
+  const struct ltT_counter *counter; /* of memory traffic; NULL: nobody counts */
+  int thread;                        /* of a block, that brings the tensor */
+  int vector;                        /* elements that one access may take together; 0 is 1 */
   ltT_fault fault;
 } lt_tensor;
 
