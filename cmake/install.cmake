@@ -7,7 +7,7 @@ set(LUTILE_LUA_CDIR lib/lua/5.4 CACHE STRING "Where lutile.so is installed, for 
 set(LUTILE_LUA_DIR share/lua/5.4 CACHE STRING "Where Lua modules are installed, for package.path")
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lutile)
 
-install(FILES src/lutile.h src/lutile_lua.h TYPE INCLUDE)
+install(FILES src/lutile.h src/lutile_cuda.h src/lutile_lua.h TYPE INCLUDE)
 install(TARGETS lutile lutile_shared lutile_lua EXPORT lutile)
 install(TARGETS lutile_command)
 install(TARGETS lutile_module LIBRARY DESTINATION ${LUTILE_LUA_CDIR})

@@ -60,7 +60,8 @@ typedef enum lt_status {
   LT_INVALID,   /* operands that the operation is not defined for */
   LT_OVERFLOW,  /* a result beyond 64 bits */
   LT_NO_MEMORY, /* the allocator returned NULL */
-  LT_LIMIT      /* deeper than LT_MAX_DEPTH, or larger than a size can be */
+  LT_LIMIT,     /* deeper than LT_MAX_DEPTH, or larger than a size can be */
+  LT_DEVICE     /* CUDA failed, or is not there: see lutile_cuda.h */
 } lt_status;
 
 typedef struct lt_error {

@@ -5,6 +5,7 @@
 
 #include "binding.h"
 #include "copies.h"
+#include "cuda_module.h"
 #include "embedded.h"
 #include "tiles.h"
 
@@ -107,7 +108,8 @@ static const struct {
 } lua_functions[] = {
     {"acc_exchange", "lutile.accumulators"}, {"acc_rowcol", "lutile.accumulators"},
     {"acc_to_A", "lutile.accumulators"},     {"print_latex", "lutile.print"},
-    {"print_layout", "lutile.print"},        {"print_tensor", "lutile.print_tensor"}};
+    {"print_layout", "lutile.print"},        {"print_tensor", "lutile.print_tensor"},
+                     {"report", "lutile.report"}};
 
 /* Calls the function whose module and name are the upvalues. */
 static int call_lua_function(lua_State *L) {
@@ -131,11 +133,36 @@ static void set_lua_functions(lua_State *L) {
   }
 }
 
+/* ---- CUDA ------------------------------------------------------------------------------------ */
+
+/* require "lutile.cuda.driver": what lua/lutile/cuda is built on. */
+static void preload_cuda(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE) == LUA_TTABLE) {
+    lua_pushcfunction(L, ltL_open_cuda_driver);
+    lua_setfield(L, -2, "lutile.cuda.driver");
+  }
+  lua_pop(L, 1);
+}
+
+/* t:to(cuda) and t:to_host(): methods of tensors, which load lutile.cuda when they are called. */
+static void set_cuda_methods(lua_State *L) {
+  static const char *const names[] = {"to", "to_host"};
+  ltL_push_tensor_methods(L);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    lua_pushliteral(L, "lutile.cuda");
+    lua_pushstring(L, names[i]);
+    lua_pushcclosure(L, call_lua_function, 2);
+    lua_setfield(L, -2, names[i]);
+  }
+  lua_pop(L, 1);
+}
+
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 int luaopen_lutile(lua_State *L) {
   luaL_checkversion(L);
   ltL_preload_embedded(L);
+  preload_cuda(L);
   ltL_state *S = ltL_push_state(L);
   lua_pop(L, 1);
   lua_createtable(L, 0, 160);
@@ -145,6 +172,7 @@ int luaopen_lutile(lua_State *L) {
   ltL_open_text(L);
   ltL_open_iteration(L);
   ltL_open_tiles(L);
+  set_cuda_methods(L);
   ltL_open_copies(L);
   set_lua_functions(L);
   set_parts(L);

@@ -1,0 +1,372 @@
+/*
+** Compiled kernels on disk: private to the user, written whole or not at all, checked when read,
+** bounded in size.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATH_SIZE 4096
+#define DEFAULT_LIMIT ((uint64_t)512 << 20)
+#define LARGEST_IMAGE ((off_t)256 << 20)
+/* What a process that was killed left unfinished goes after this many seconds. */
+#define STALE_AFTER 600
+
+static const char image_name[] = "kernel.cubin";
+static const char source_name[] = "kernel.cu";
+static const char sum_name[] = "sum";
+
+/* ---- Reasons -------------------------------------------------------------------------------- */
+
+static void refuse(ltD_cache *cache, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The first reason stays. */
+static void refuse(ltD_cache *cache, const char *format, ...) {
+  if (cache->reason[0] != '\0') return;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(cache->reason, sizeof cache->reason, format, arguments);
+  va_end(arguments);
+}
+
+/* ---- Finding the folder ----------------------------------------------------------------------- */
+
+static bool is_set(const char *value) { return value != NULL && value[0] != '\0'; }
+
+/* XDG has relative paths ignored. */
+static bool name_folder(char *path) {
+  const char *own = getenv("LUTILE_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int length;
+  if (is_set(own))
+    length = snprintf(path, PATH_SIZE, "%s", own);
+  else if (is_set(xdg) && xdg[0] == '/')
+    length = snprintf(path, PATH_SIZE, "%s/lutile", xdg);
+  else if (is_set(home))
+    length = snprintf(path, PATH_SIZE, "%s/.cache/lutile", home);
+  else
+    return false;
+  return length > 0 && length < PATH_SIZE;
+}
+
+/* Makes the folder and those above it. */
+static void make_folders(char *path) {
+  for (char *p = path + 1; *p != '\0'; p++) {
+    if (*p != '/') continue;
+    *p = '\0';
+    mkdir(path, 0700);
+    *p = '/';
+  }
+  mkdir(path, 0700);
+}
+
+/* Nobody but the user and root may have put it there, or can change it. */
+static bool is_private(const struct stat *s) {
+  return (s->st_uid == geteuid() || s->st_uid == 0) && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static uint64_t read_limit(void) {
+  const char *text = getenv("LUTILE_CACHE_SIZE"); /* in MiB */
+  char *end;
+  if (!is_set(text)) return DEFAULT_LIMIT;
+  unsigned long long size = strtoull(text, &end, 10);
+  return *end == '\0' && size < (1u << 30) ? (uint64_t)size << 20 : DEFAULT_LIMIT;
+}
+
+static void open_folder(ltD_cache *cache, char *path) {
+  struct stat s;
+  make_folders(path);
+  cache->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (cache->directory < 0 || fstat(cache->directory, &s) != 0) {
+    refuse(cache, "cache folder '%.200s': %s", path, strerror(errno));
+  } else if (!is_private(&s)) {
+    refuse(cache, "cache folder '%.200s' is not used: others own it or can write to it", path);
+    close(cache->directory);
+    cache->directory = -1;
+  }
+}
+
+bool ltD_cache_open(ltD_cache *cache, const lt_allocator *allocator) {
+  char path[PATH_SIZE];
+  if (cache->looked) return cache->directory >= 0;
+  cache->looked = true;
+  cache->directory = -1;
+  cache->limit = read_limit();
+  if (!name_folder(path)) {
+    refuse(cache, "no cache folder: LUTILE_CACHE, XDG_CACHE_HOME and HOME are not set");
+    return false;
+  }
+  open_folder(cache, path);
+  cache->folder_size = strlen(path) + 1;
+  cache->folder = allocator->reallocate(allocator->context, NULL, 0, cache->folder_size);
+  if (cache->folder != NULL) memcpy(cache->folder, path, cache->folder_size);
+  return cache->directory >= 0;
+}
+
+void ltD_cache_close(ltD_cache *cache, const lt_allocator *allocator) {
+  if (cache->directory >= 0) close(cache->directory);
+  if (cache->folder != NULL)
+    allocator->reallocate(allocator->context, cache->folder, cache->folder_size, 0);
+  *cache = (ltD_cache){.directory = -1};
+}
+
+/* ---- Files ---------------------------------------------------------------------------------- */
+
+static bool read_all(int file, void *bytes, size_t size) {
+  for (char *p = bytes; size > 0;) {
+    ssize_t n = read(file, p, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    p += n;
+    size -= (size_t)n;
+  }
+  return true;
+}
+
+static bool write_all(int file, const void *bytes, size_t size) {
+  for (const char *p = bytes; size > 0;) {
+    ssize_t n = write(file, p, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    p += n;
+    size -= (size_t)n;
+  }
+  return true;
+}
+
+static bool write_file(int folder, const char *name, const void *bytes, size_t size) {
+  int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  bool good = write_all(file, bytes, size) && fsync(file) == 0;
+  int error = errno;
+  close(file);
+  errno = error;
+  return good;
+}
+
+/* A private plain file of the name, with its size; -1 otherwise. */
+static int open_file(int folder, const char *name, size_t *size) {
+  int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat s;
+  if (file < 0) return -1;
+  if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && is_private(&s) && s.st_size <= LARGEST_IMAGE) {
+    *size = (size_t)s.st_size;
+    return file;
+  }
+  close(file);
+  return -1;
+}
+
+static int open_subfolder(int folder, const char *name) {
+  return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void remove_entry(int folder, const char *name) {
+  int entry = open_subfolder(folder, name);
+  if (entry >= 0) {
+    unlinkat(entry, sum_name, 0);
+    unlinkat(entry, image_name, 0);
+    unlinkat(entry, source_name, 0);
+    close(entry);
+  }
+  unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+/* ---- Entries -------------------------------------------------------------------------------- */
+
+/* What 'sum' holds: the hash of the image, then that of all that the key was made from. */
+static void make_sum(uint8_t sum[64], const ltD_key *key, const void *image, size_t size) {
+  ltD_hash h;
+  ltD_hash_begin(&h);
+  ltD_hash_add(&h, image, size);
+  ltD_hash_end(&h, sum);
+  memcpy(sum + 32, key->digest, 32);
+}
+
+static bool read_sum(int entry, uint8_t sum[64]) {
+  size_t size;
+  int file = open_file(entry, sum_name, &size);
+  if (file < 0) return false;
+  bool good = size == 64 && read_all(file, sum, 64);
+  close(file);
+  return good;
+}
+
+static void *read_image(int entry, const lt_allocator *allocator, size_t *size) {
+  int file = open_file(entry, image_name, size);
+  if (file < 0) return NULL;
+  void *image = *size == 0 ? NULL : allocator->reallocate(allocator->context, NULL, 0, *size);
+  if (image != NULL && !read_all(file, image, *size)) {
+    allocator->reallocate(allocator->context, image, *size, 0);
+    image = NULL;
+  }
+  close(file);
+  return image;
+}
+
+static void *read_checked(int entry, const lt_allocator *allocator, const ltD_key *key,
+                          size_t *size) {
+  struct stat s;
+  uint8_t there[64], wanted[64];
+  if (fstat(entry, &s) != 0 || !is_private(&s) || !read_sum(entry, there)) return NULL;
+  void *image = read_image(entry, allocator, size);
+  if (image == NULL) return NULL;
+  make_sum(wanted, key, image, *size);
+  if (memcmp(there, wanted, sizeof wanted) == 0) return image;
+  allocator->reallocate(allocator->context, image, *size, 0);
+  return NULL;
+}
+
+/* A used entry becomes the newest. Where the folder cannot be written, it stays as old as it is. */
+void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
+                     size_t *size) {
+  if (!ltD_cache_open(cache, allocator)) return NULL;
+  int entry = open_subfolder(cache->directory, key->text);
+  if (entry < 0) return NULL;
+  void *image = read_checked(entry, allocator, key, size);
+  if (image != NULL) futimens(entry, NULL);
+  close(entry);
+  if (image == NULL) remove_entry(cache->directory, key->text);
+  return image;
+}
+
+/* A name that no other process and no other lt_cuda of this one uses. */
+static bool make_temporary(const ltD_cache *cache, char name[64]) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  for (unsigned attempt = 0; attempt < 100; attempt++) {
+    snprintf(name, 64, "tmp.%ld.%lx.%lx.%u", (long)getpid(), (unsigned long)now.tv_nsec,
+             (unsigned long)(uintptr_t)cache >> 4, attempt);
+    if (mkdirat(cache->directory, name, 0700) == 0) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+static bool write_entry(int entry, const ltD_key *key, const void *image, size_t size,
+                        const char *source) {
+  uint8_t sum[64];
+  make_sum(sum, key, image, size);
+  return write_file(entry, source_name, source, strlen(source)) &&
+         write_file(entry, image_name, image, size) && write_file(entry, sum_name, sum, 64);
+}
+
+/* Whoever renames second finds the entry there: it is as good as its own. */
+static bool publish(const ltD_cache *cache, const char *temporary, const ltD_key *key) {
+  if (renameat(cache->directory, temporary, cache->directory, key->text) == 0) return true;
+  if (errno != EEXIST && errno != ENOTEMPTY) return false;
+  remove_entry(cache->directory, temporary);
+  return true;
+}
+
+static bool fail_to_write(ltD_cache *cache, const char *temporary) {
+  refuse(cache, "cache folder '%.200s' cannot be written: %s",
+         cache->folder == NULL ? "" : cache->folder, strerror(errno));
+  cache->unwritable = true;
+  if (temporary != NULL) remove_entry(cache->directory, temporary);
+  return false;
+}
+
+bool ltD_cache_write(ltD_cache *cache, const ltD_key *key, const void *image, size_t size,
+                     const char *source) {
+  char temporary[64];
+  if (cache->directory < 0 || cache->unwritable) return false;
+  if (!make_temporary(cache, temporary)) return fail_to_write(cache, NULL);
+  int entry = open_subfolder(cache->directory, temporary);
+  bool good = entry >= 0 && write_entry(entry, key, image, size, source);
+  int error = errno;
+  if (entry >= 0) close(entry);
+  errno = error;
+  if (!good || !publish(cache, temporary, key)) return fail_to_write(cache, temporary);
+  ltD_cache_trim(cache);
+  return true;
+}
+
+/* ---- Size ----------------------------------------------------------------------------------- */
+
+typedef struct entry {
+  char name[33];
+  struct timespec time;
+  uint64_t size;
+} entry;
+
+static uint64_t size_of_file(int folder, const char *name) {
+  struct stat s;
+  return fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)s.st_size : 0;
+}
+
+static bool measure_entry(int folder, const char *name, entry *e) {
+  struct stat s;
+  int opened = open_subfolder(folder, name);
+  if (opened < 0) return false;
+  bool good = fstat(opened, &s) == 0;
+  snprintf(e->name, sizeof e->name, "%.32s", name);
+  e->time = s.st_mtim;
+  e->size = size_of_file(opened, image_name) + size_of_file(opened, source_name) +
+            size_of_file(opened, sum_name);
+  close(opened);
+  return good;
+}
+
+static bool is_entry_name(const char *name) {
+  return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
+}
+
+/* Removes what a killed process left. */
+static void remove_stale(int folder, const char *name) {
+  struct stat s;
+  if (strncmp(name, "tmp.", 4) != 0 || fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (time(NULL) - s.st_mtim.tv_sec > STALE_AFTER) remove_entry(folder, name);
+}
+
+static DIR *list(const ltD_cache *cache) {
+  int again = openat(cache->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *names = again < 0 ? NULL : fdopendir(again);
+  if (names == NULL && again >= 0) close(again);
+  return names;
+}
+
+static bool is_older(const entry *x, const entry *y) {
+  if (x->time.tv_sec != y->time.tv_sec) return x->time.tv_sec < y->time.tv_sec;
+  return x->time.tv_nsec < y->time.tv_nsec;
+}
+
+/* The oldest entry, and the size of all. */
+static bool find_oldest(const ltD_cache *cache, entry *oldest, uint64_t *size, uint64_t *count) {
+  DIR *names = list(cache);
+  *size = *count = 0;
+  if (names == NULL) return false;
+  for (struct dirent *d; (d = readdir(names)) != NULL;) {
+    entry e;
+    remove_stale(cache->directory, d->d_name);
+    if (!is_entry_name(d->d_name) || !measure_entry(cache->directory, d->d_name, &e)) continue;
+    if (*count == 0 || is_older(&e, oldest)) *oldest = e;
+    *size += e.size;
+    ++*count;
+  }
+  closedir(names);
+  return *count > 0;
+}
+
+/* One more entry seldom means more than one to remove. The newest stays, whatever its size. */
+void ltD_cache_trim(ltD_cache *cache) {
+  entry oldest;
+  uint64_t size, count;
+  while (find_oldest(cache, &oldest, &size, &count) && size > cache->limit && count > 1)
+    remove_entry(cache->directory, oldest.name);
+}
+
+void ltD_cache_measure(ltD_cache *cache, uint64_t *size, uint64_t *entries) {
+  entry oldest;
+  *size = *entries = 0;
+  if (cache->directory >= 0) find_oldest(cache, &oldest, size, entries);
+}

@@ -1,0 +1,71 @@
+/*
+** The folder in which compiled kernels are kept, and the hash that names them. Knows no CUDA.
+*/
+#ifndef LUTILE_CUDA_CACHE_H
+#define LUTILE_CUDA_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lutile.h"
+
+/* ---- SHA-256 -------------------------------------------------------------------------------- */
+
+typedef struct ltD_hash {
+  uint32_t state[8];
+  uint64_t length;
+  uint8_t block[64];
+} ltD_hash;
+
+void ltD_hash_begin(ltD_hash *h);
+void ltD_hash_add(ltD_hash *h, const void *bytes, size_t size);
+void ltD_hash_end(ltD_hash *h, uint8_t digest[32]);
+
+/* ---- Keys ----------------------------------------------------------------------------------- */
+
+typedef struct ltD_key {
+  uint8_t digest[32];
+  char text[33]; /* the first 128 bits in hexadecimal: the entry's name */
+} ltD_key;
+
+void ltD_key_end(ltD_hash *h, ltD_key *key);
+/* Adds a string with its length, so that neighbours do not run together. */
+void ltD_key_add(ltD_hash *h, const char *text);
+
+/* ---- The folder ----------------------------------------------------------------------------- */
+
+#define LTD_REASON 320
+
+/*
+** An entry is a folder, named by its key: kernel.cubin, kernel.cu (what was compiled, for people)
+** and sum (the hashes of the cubin and of the key). It is written beside its place and renamed.
+*/
+typedef struct ltD_cache {
+  char *folder; /* NULL: not looked for, or none */
+  size_t folder_size;
+  int directory; /* open on the folder; -1 where it cannot be used */
+  bool looked;
+  bool unwritable;
+  uint64_t limit;          /* bytes */
+  char reason[LTD_REASON]; /* why it cannot be used, or written; "" at first */
+} ltD_cache;
+
+/* Finds the folder and makes it. Returns whether it may be read. */
+bool ltD_cache_open(ltD_cache *cache, const lt_allocator *allocator);
+void ltD_cache_close(ltD_cache *cache, const lt_allocator *allocator);
+
+/*
+** The image under the key, of the allocator; NULL where there is none. An entry that is not whole
+** or not what its hash says is removed.
+*/
+void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
+                     size_t *size);
+/* Keeps the image. False, with 'reason' set, where the folder cannot be written. */
+bool ltD_cache_write(ltD_cache *cache, const ltD_key *key, const void *image, size_t size,
+                     const char *source);
+/* Removes the oldest entries until the rest is within the limit. */
+void ltD_cache_trim(ltD_cache *cache);
+void ltD_cache_measure(ltD_cache *cache, uint64_t *size, uint64_t *entries);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+** What the files on CUDA share: the libraries' functions, devices, the state of an lt_cuda.
+*/
+#ifndef LUTILE_CUDA_DEVICE_H
+#define LUTILE_CUDA_DEVICE_H
+
+#include <cuda.h>
+#include <nvrtc.h>
+#include <string.h>
+
+#include "cache.h"
+#include "lutile_cuda.h"
+
+/* ---- Functions of the libraries, by their exact symbols -------------------------------------- */
+
+#define LTD_DRIVER_FUNCTIONS(X)                  \
+  X(cuCtxGetCurrent)                             \
+  X(cuCtxPopCurrent_v2)                          \
+  X(cuCtxPushCurrent_v2)                         \
+  X(cuCtxSetCurrent)                             \
+  X(cuCtxEnablePeerAccess)                       \
+  X(cuCtxSynchronize)                            \
+  X(cuDeviceCanAccessPeer)                       \
+  X(cuDeviceGet)                                 \
+  X(cuDeviceGetAttribute)                        \
+  X(cuDeviceGetCount)                            \
+  X(cuDeviceGetName)                             \
+  X(cuDevicePrimaryCtxRelease_v2)                \
+  X(cuDevicePrimaryCtxRetain)                    \
+  X(cuDeviceTotalMem_v2)                         \
+  X(cuDriverGetVersion)                          \
+  X(cuEventCreate)                               \
+  X(cuEventDestroy_v2)                           \
+  X(cuEventElapsedTime)                          \
+  X(cuEventQuery)                                \
+  X(cuEventRecord)                               \
+  X(cuEventSynchronize)                          \
+  X(cuFuncGetAttribute)                          \
+  X(cuFuncSetAttribute)                          \
+  X(cuGetErrorName)                              \
+  X(cuGetErrorString)                            \
+  X(cuGraphDestroy)                              \
+  X(cuGraphExecDestroy)                          \
+  X(cuGraphInstantiateWithFlags)                 \
+  X(cuGraphLaunch)                               \
+  X(cuInit)                                      \
+  X(cuLaunchKernel)                              \
+  X(cuMemAlloc_v2)                               \
+  X(cuMemFree_v2)                                \
+  X(cuMemGetInfo_v2)                             \
+  X(cuMemHostRegister_v2)                        \
+  X(cuMemHostUnregister)                         \
+  X(cuMemcpyAsync)                               \
+  X(cuMemcpyDtoHAsync_v2)                        \
+  X(cuMemcpyHtoDAsync_v2)                        \
+  X(cuMemsetD8Async)                             \
+  X(cuModuleGetFunction)                         \
+  X(cuModuleLoadData)                            \
+  X(cuModuleUnload)                              \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  X(cuStreamBeginCapture_v2)                     \
+  X(cuStreamCreate)                              \
+  X(cuStreamDestroy_v2)                          \
+  X(cuStreamEndCapture)                          \
+  X(cuStreamQuery)                               \
+  X(cuStreamSynchronize)                         \
+  X(cuStreamWaitEvent)
+
+/* Those that older drivers lack: NULL there. */
+#define LTD_NEWER_DRIVER_FUNCTIONS(X) \
+  X(cuFuncGetParamInfo)               \
+  X(cuGraphExecUpdate_v2)             \
+  X(cuLaunchKernelEx)
+
+#define LTD_COMPILER_FUNCTIONS(X) \
+  X(nvrtcCompileProgram)          \
+  X(nvrtcCreateProgram)           \
+  X(nvrtcDestroyProgram)          \
+  X(nvrtcGetCUBIN)                \
+  X(nvrtcGetCUBINSize)            \
+  X(nvrtcGetErrorString)          \
+  X(nvrtcGetNumSupportedArchs)    \
+  X(nvrtcGetPTX)                  \
+  X(nvrtcGetPTXSize)              \
+  X(nvrtcGetProgramLog)           \
+  X(nvrtcGetProgramLogSize)       \
+  X(nvrtcGetSupportedArchs)       \
+  X(nvrtcVersion)
+
+#define LTD_FIELD(name) __typeof__(name) *name;
+
+typedef struct ltD_library {
+  void *handle; /* NULL: not open */
+  bool tried;
+  char *path;
+  char *reason; /* why it is not open */
+} ltD_library;
+
+typedef struct ltD_driver {
+  ltD_library library;
+  LTD_DRIVER_FUNCTIONS(LTD_FIELD)
+  LTD_NEWER_DRIVER_FUNCTIONS(LTD_FIELD)
+} ltD_driver;
+
+typedef struct ltD_compiler {
+  ltD_library library;
+  char *identity; /* path, size and date of the library: its version, without opening it */
+  int version;
+  LTD_COMPILER_FUNCTIONS(LTD_FIELD)
+} ltD_compiler;
+
+/* ---- Devices, kernels ----------------------------------------------------------------------- */
+
+typedef struct ltD_device {
+  CUdevice device;
+  CUcontext context; /* the primary one, retained at first use; NULL before */
+  size_t used, limit;
+  uint64_t peers; /* bit i: access to the memory of device i was enabled */
+} ltD_device;
+
+/* A kernel on one device. */
+typedef struct ltD_loaded {
+  CUmodule module; /* NULL: not loaded */
+  CUfunction function;
+  size_t static_shared;
+  size_t shared; /* dynamic shared memory that it is opted in for */
+} ltD_loaded;
+
+struct lt_cuda_kernel {
+  lt_cuda_kernel *next; /* in its bucket */
+  ltD_key key;
+  char *name;
+  char *arch;
+  void *image;
+  size_t size;
+  lt_cuda_origin origin;
+  ltD_loaded *loaded; /* one a device */
+  int devices;
+};
+
+#define LTD_BUCKETS 64
+
+/* What was launched last, for messages. */
+typedef struct ltD_last_launch {
+  const lt_cuda_kernel *kernel; /* NULL: nothing yet */
+  int device;
+  lt_cuda_launch launch;
+} ltD_last_launch;
+
+struct lt_cuda {
+  lt_allocator allocator;
+  lt_error *error;
+  ltD_driver driver;
+  ltD_compiler compiler;
+  int device_count; /* -1: not looked for */
+  char *reason;     /* why there is no device */
+  ltD_device *devices;
+  ltD_cache cache;
+  lt_cuda_kernel *kernels[LTD_BUCKETS];
+  ltD_last_launch last;
+  lt_cuda_statistics statistics;
+  char *log;
+  char *warnings;
+  char *taken; /* warnings handed out */
+};
+
+/* ---- Memory of the host (state.c) ------------------------------------------------------------ */
+
+void *ltD_new(lt_cuda *cuda, size_t size); /* zeros; NULL with the error set */
+void ltD_delete(lt_cuda *cuda, void *block, size_t size);
+/* A formatted string; NULL with the error set. Freed by ltD_delete_text, which takes NULL too. */
+char *ltD_text(lt_cuda *cuda, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ltD_delete_text(lt_cuda *cuda, char *text);
+
+/* ---- Errors (state.c) ------------------------------------------------------------------------ */
+
+/* Sets the error; returns false. */
+bool ltD_fail(lt_cuda *cuda, lt_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/*
+** True for success; else the error is 'call' with CUDA's name and text, and what 'format' says of the
+** circumstances. After an error that ends the context: the last launch.
+*/
+bool ltD_check(lt_cuda *cuda, CUresult result, const char *call);
+bool ltD_check_for(lt_cuda *cuda, CUresult result, const char *call, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void ltD_warn(lt_cuda *cuda, const char *text);
+
+/* ---- Libraries (load.c), devices (driver.c) --------------------------------------------------- */
+
+/* Opens the library if that was not tried; false with the error set where it is not there. */
+bool ltD_open_driver(lt_cuda *cuda);
+bool ltD_open_compiler(lt_cuda *cuda);
+/* Finds the compiler's library, and its identity, without opening it. */
+bool ltD_find_compiler(lt_cuda *cuda);
+void ltD_close_libraries(lt_cuda *cuda);
+
+/*
+** Makes the device's context current on this thread, and back: the context that the program had is
+** restored; where it had none, ours stays.
+*/
+bool ltD_enter(lt_cuda *cuda, int device, CUcontext *before);
+void ltD_leave(lt_cuda *cuda, int device, CUcontext before);
+void ltD_release_devices(lt_cuda *cuda);
+
+/* ---- Kernels (nvrtc.c, kernel.c) -------------------------------------------------------------- */
+
+/* Compiles for 'arch'; '*image' is of ltD_new. */
+bool ltD_compile(lt_cuda *cuda, const lt_cuda_source *source, const char *arch, void **image,
+                 size_t *size);
+void ltD_free_kernels(lt_cuda *cuda);
+
+#endif

@@ -1,0 +1,258 @@
+/*
+** Finding libcuda and NVRTC at run time. What is not there is remembered with the reason.
+*/
+#define _GNU_SOURCE /* dladdr */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "device.h"
+
+/* ---- Where libraries are -------------------------------------------------------------------- */
+
+/* Folders of the loader (LD_LIBRARY_PATH), of the toolkit that the environment names, and usual
+** ones, one after the other. */
+typedef struct folders {
+  const char *path; /* rest of LD_LIBRARY_PATH */
+  size_t next;      /* of the fixed ones */
+} folders;
+
+static const struct {
+  const char *variable; /* names the root; NULL: there is none */
+  const char *folder;
+} fixed_folders[] = {{"CUDA_HOME", "/lib64"},
+                     {"CUDA_HOME", "/lib"},
+                     {"CUDA_HOME", "/targets/x86_64-linux/lib"},
+                     {"CUDA_HOME", "/targets/sbsa-linux/lib"},
+                     {"CUDA_PATH", "/lib64"},
+                     {"CUDA_PATH", "/lib"},
+                     {"CUDA_PATH", "/targets/x86_64-linux/lib"},
+                     {"CUDA_PATH", "/targets/sbsa-linux/lib"},
+                     {NULL, "/usr/local/cuda/lib64"},
+                     {NULL, "/opt/cuda/lib64"},
+                     {NULL, "/usr/local/cuda-13/lib64"},
+                     {NULL, "/usr/local/cuda-12/lib64"},
+                     {NULL, "/usr/local/nvidia/lib64"},
+                     {NULL, "/usr/lib/x86_64-linux-gnu"},
+                     {NULL, "/usr/lib/aarch64-linux-gnu"},
+                     {NULL, "/usr/lib64"},
+                     {NULL, "/usr/lib"},
+                     {NULL, "/usr/lib/wsl/lib"}};
+
+/* The next file 'name' might be, in 'file'; false at the end. */
+static bool next_place(folders *f, const char *name, char *file, size_t size) {
+  while (f->path != NULL && *f->path != '\0') {
+    size_t length = strcspn(f->path, ":");
+    int written = snprintf(file, size, "%.*s/%s", (int)length, f->path, name);
+    f->path += length + (f->path[length] == ':');
+    if (length > 0 && written > 0 && (size_t)written < size) return true;
+  }
+  while (f->next < sizeof fixed_folders / sizeof fixed_folders[0]) {
+    const char *variable = fixed_folders[f->next].variable;
+    const char *folder = fixed_folders[f->next++].folder;
+    const char *root = variable == NULL ? "" : getenv(variable);
+    if (root == NULL || (variable != NULL && root[0] == '\0')) continue;
+    int written = snprintf(file, size, "%s%s/%s", root, folder, name);
+    if (written > 0 && (size_t)written < size) return true;
+  }
+  return false;
+}
+
+#define PATH_SIZE 4096
+
+/* The first file of the name in a folder that is searched, its links resolved. */
+static char *find_file(lt_cuda *cuda, const char *name) {
+  folders f = {getenv("LD_LIBRARY_PATH"), 0};
+  char file[PATH_SIZE];
+  while (next_place(&f, name, file, sizeof file)) {
+    char *real = realpath(file, NULL);
+    if (real == NULL) continue;
+    char *found = ltD_text(cuda, "%s", real);
+    free(real);
+    return found;
+  }
+  return NULL;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* Opens 'file', a path or a bare name that the loader looks for. */
+static bool open_library(lt_cuda *cuda, ltD_library *library, const char *file) {
+  library->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library->handle != NULL && library->path == NULL) library->path = ltD_text(cuda, "%s", file);
+  return library->handle != NULL;
+}
+
+/* Records why the library is not there; the first reason stays. */
+static bool refuse(lt_cuda *cuda, ltD_library *library, const char *reason, const char *detail) {
+  if (library->handle != NULL) dlclose(library->handle);
+  library->handle = NULL;
+  if (library->reason == NULL) library->reason = ltD_text(cuda, "%s%s", reason, detail);
+  if (library->reason == NULL) return false;
+  return ltD_fail(cuda, LT_DEVICE, "%s", library->reason);
+}
+
+static bool is_switched_off(void) {
+  const char *setting = getenv("LUTILE_CUDA");
+  return setting != NULL && strcmp(setting, "off") == 0;
+}
+
+/* Fetches one function. Storing through a pointer to void is POSIX's own way of using dlsym. */
+static bool fetch(void *handle, const char *symbol, void *field) {
+  void *address = dlsym(handle, symbol);
+  memcpy(field, &address, sizeof address);
+  return address != NULL;
+}
+
+#define FETCH(name) \
+  if (missing == NULL && !fetch(handle, #name, &d->name)) missing = #name;
+#define FETCH_NEWER(name) fetch(handle, #name, &d->name);
+
+static const char *fetch_driver(ltD_driver *d) {
+  void *handle = d->library.handle;
+  const char *missing = NULL;
+  LTD_DRIVER_FUNCTIONS(FETCH)
+  LTD_NEWER_DRIVER_FUNCTIONS(FETCH_NEWER)
+  return missing;
+}
+
+static const char *fetch_compiler(ltD_compiler *d) {
+  void *handle = d->library.handle;
+  const char *missing = NULL;
+  LTD_COMPILER_FUNCTIONS(FETCH)
+  return missing;
+}
+
+/* A library that was tried and is not there says so again. */
+static bool repeat(lt_cuda *cuda, const ltD_library *library) {
+  if (library->handle != NULL) return true;
+  return ltD_fail(cuda, LT_DEVICE, "%s", library->reason == NULL ? "no CUDA" : library->reason);
+}
+
+bool ltD_open_driver(lt_cuda *cuda) {
+  ltD_driver *d = &cuda->driver;
+  if (d->library.tried) return repeat(cuda, &d->library);
+  d->library.tried = true;
+  if (is_switched_off())
+    return refuse(cuda, &d->library, "CUDA is switched off by LUTILE_CUDA", "");
+  if (!open_library(cuda, &d->library, "libcuda.so.1")) {
+    char *file = find_file(cuda, "libcuda.so.1");
+    bool opened = file != NULL && open_library(cuda, &d->library, file);
+    ltD_delete_text(cuda, file);
+    if (!opened)
+      return refuse(cuda, &d->library, "no NVIDIA driver: libcuda.so.1 is not found", "");
+  }
+  const char *missing = fetch_driver(d);
+  if (missing == NULL) return true;
+  return refuse(cuda, &d->library, "the NVIDIA driver is too old: it has no ", missing);
+}
+
+/* ---- The compiler ---------------------------------------------------------------------------- */
+
+/* CUDA 13 first, unless the driver is of CUDA 12: it would not load what 13 compiles. */
+static const char *const *compiler_names(const lt_cuda *cuda) {
+  static const char *const newest_first[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
+  static const char *const oldest_first[] = {"libnvrtc.so.12", "libnvrtc.so.13", NULL};
+  int version = 0;
+  if (cuda->driver.library.handle != NULL) cuda->driver.cuDriverGetVersion(&version);
+  return version > 0 && version < 13000 ? oldest_first : newest_first;
+}
+
+static bool identify(lt_cuda *cuda) {
+  ltD_compiler *c = &cuda->compiler;
+  struct stat s;
+  if (c->library.path == NULL || stat(c->library.path, &s) != 0) return false;
+  c->identity = ltD_text(cuda, "%s %lld bytes %lld.%09ld", c->library.path, (long long)s.st_size,
+                         (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+  return c->identity != NULL;
+}
+
+/* The path of an open library. */
+static char *path_of_library(lt_cuda *cuda, void *address) {
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == NULL) return NULL;
+  char *real = realpath(info.dli_fname, NULL);
+  char *path = real == NULL ? NULL : ltD_text(cuda, "%s", real);
+  free(real);
+  return path;
+}
+
+/* Where no file is found, the loader may know a place that we do not: only opening tells. */
+static bool find_by_opening(lt_cuda *cuda, const char *const *names) {
+  ltD_compiler *c = &cuda->compiler;
+  for (; *names != NULL && c->library.handle == NULL; names++)
+    c->library.handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+  if (c->library.handle == NULL) return false;
+  void *address = dlsym(c->library.handle, "nvrtcVersion");
+  if (address != NULL) c->library.path = path_of_library(cuda, address);
+  return c->library.path != NULL;
+}
+
+bool ltD_find_compiler(lt_cuda *cuda) {
+  ltD_compiler *c = &cuda->compiler;
+  if (c->identity != NULL) return true;
+  if (c->library.reason != NULL) return ltD_fail(cuda, LT_DEVICE, "%s", c->library.reason);
+  if (is_switched_off())
+    return refuse(cuda, &c->library, "CUDA is switched off by LUTILE_CUDA", "");
+  const char *const *names = compiler_names(cuda);
+  for (const char *const *name = names; *name != NULL && c->library.path == NULL; name++)
+    c->library.path = find_file(cuda, *name);
+  if (c->library.path == NULL && !find_by_opening(cuda, names))
+    return refuse(
+        cuda, &c->library,
+        "no NVRTC: libnvrtc.so.13 and libnvrtc.so.12 are neither on the loader's path nor "
+        "in CUDA_HOME, CUDA_PATH or /usr/local/cuda",
+        "");
+  if (identify(cuda)) return true;
+  return refuse(cuda, &c->library,
+                "NVRTC cannot be read: ", c->library.path == NULL ? "no path" : c->library.path);
+}
+
+bool ltD_open_compiler(lt_cuda *cuda) {
+  ltD_compiler *c = &cuda->compiler;
+  if (!ltD_find_compiler(cuda)) return false;
+  if (c->library.tried) return repeat(cuda, &c->library);
+  c->library.tried = true;
+  if (c->library.handle == NULL && !open_library(cuda, &c->library, c->library.path))
+    return refuse(cuda, &c->library, "NVRTC cannot be opened: ", dlerror());
+  const char *missing = fetch_compiler(c);
+  if (missing != NULL) return refuse(cuda, &c->library, "NVRTC is too old: it has no ", missing);
+  int major = 0, minor = 0;
+  c->nvrtcVersion(&major, &minor);
+  c->version = major * 1000 + minor * 10;
+  return true;
+}
+
+static void close_library(lt_cuda *cuda, ltD_library *library) {
+  if (library->handle != NULL) dlclose(library->handle);
+  ltD_delete_text(cuda, library->path);
+  ltD_delete_text(cuda, library->reason);
+}
+
+void ltD_close_libraries(lt_cuda *cuda) {
+  close_library(cuda, &cuda->driver.library);
+  close_library(cuda, &cuda->compiler.library);
+  ltD_delete_text(cuda, cuda->compiler.identity);
+}
+
+/* ---- What there is -------------------------------------------------------------------------- */
+
+bool lt_cuda_has_compiler(lt_cuda *cuda) { return ltD_find_compiler(cuda); }
+
+void lt_cuda_find_versions(lt_cuda *cuda, lt_cuda_versions *versions) {
+  *versions = (lt_cuda_versions){0, 0, "", "", ""};
+  if (ltD_open_driver(cuda)) {
+    cuda->driver.cuDriverGetVersion(&versions->driver);
+    versions->driver_path = cuda->driver.library.path;
+  }
+  if (!ltD_find_compiler(cuda)) return;
+  versions->compiler = cuda->compiler.version;
+  versions->compiler_path = cuda->compiler.library.path;
+  versions->compiler_identity = cuda->compiler.identity;
+}
+
+void lt_cuda_get_versions(lt_cuda *cuda, lt_cuda_versions *versions) {
+  ltD_open_compiler(cuda);
+  lt_cuda_find_versions(cuda, versions);
+}

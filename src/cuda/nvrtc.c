@@ -1,0 +1,196 @@
+/*
+** Compiling with NVRTC: the architecture, the compiler's messages.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device.h"
+
+#define MAX_OPTIONS 64
+
+/* ---- Architectures -------------------------------------------------------------------------- */
+
+/* The number in "sm_90a"; 0 for anything else. */
+static int number_of_arch(const char *arch) {
+  char *end;
+  if (strncmp(arch, "sm_", 3) != 0 || arch[3] < '0' || arch[3] > '9') return 0;
+  long number = strtol(arch + 3, &end, 10);
+  if (*end == 'a' || *end == 'f') end++;
+  return *end == '\0' && number < 10000 ? (int)number : 0;
+}
+
+/* What NVRTC compiles for: the lowest, the highest that is at most 'wanted' (0: none). */
+static bool find_arch(lt_cuda *cuda, int wanted, int *lowest, int *best, int *highest) {
+  int count = 0, archs[128];
+  nvrtcResult result = cuda->compiler.nvrtcGetNumSupportedArchs(&count);
+  if (result != NVRTC_SUCCESS || count < 1 || count > 128)
+    return ltD_fail(cuda, LT_DEVICE, "nvrtcGetNumSupportedArchs: no architectures");
+  cuda->compiler.nvrtcGetSupportedArchs(archs);
+  *lowest = *highest = archs[0];
+  *best = 0;
+  for (int i = 0; i < count; i++) {
+    if (archs[i] < *lowest) *lowest = archs[i];
+    if (archs[i] > *highest) *highest = archs[i];
+    if (archs[i] <= wanted && archs[i] > *best) *best = archs[i];
+  }
+  return true;
+}
+
+/* NVRTC's option for 'arch'. PTX for an older one, where NVRTC does not know it. */
+static bool write_arch_option(lt_cuda *cuda, const char *arch, char *option, size_t size,
+                              bool *is_ptx) {
+  int wanted = number_of_arch(arch), lowest = 0, best = 0, highest = 0;
+  int version = cuda->compiler.version;
+  if (wanted == 0)
+    return ltD_fail(cuda, LT_INVALID, "arch '%s' is none: sm_80, sm_90a or their like expected",
+                    arch);
+  if (!find_arch(cuda, wanted, &lowest, &best, &highest)) return false;
+  if (best == 0)
+    return ltD_fail(cuda, LT_DEVICE, "arch '%s': NVRTC %d.%d compiles for sm_%d to sm_%d", arch,
+                    version / 1000, version % 1000 / 10, lowest, highest);
+  *is_ptx = best != wanted;
+  if (!*is_ptx) {
+    snprintf(option, size, "--gpu-architecture=%s", arch);
+    return true;
+  }
+  snprintf(option, size, "--gpu-architecture=compute_%d", best);
+  char warning[256];
+  snprintf(warning, sizeof warning,
+           "arch '%s': NVRTC %d.%d knows none beyond sm_%d: compiled to PTX for compute_%d, which "
+           "the driver compiles further",
+           arch, version / 1000, version % 1000 / 10, best, best);
+  ltD_warn(cuda, warning);
+  return true;
+}
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
+/* The text of the file that a message names, or NULL. */
+static const char *find_text(const lt_cuda_source *source, const char *file, size_t length) {
+  if (strlen(source->file) == length && memcmp(source->file, file, length) == 0)
+    return source->text;
+  for (size_t i = 0; i < source->headers; i++)
+    if (strlen(source->header_names[i]) == length &&
+        memcmp(source->header_names[i], file, length) == 0)
+      return source->header_texts[i];
+  return NULL;
+}
+
+static const char *find_line(const char *text, long number, size_t *length) {
+  for (; number > 1 && text != NULL; number--) {
+    text = strchr(text, '\n');
+    if (text != NULL) text++;
+  }
+  if (text != NULL) *length = strcspn(text, "\n");
+  return text;
+}
+
+/* The source line that a message "file(12): error: ..." is about, or NULL. */
+static const char *line_of_message(const lt_cuda_source *source, const char *message, size_t end,
+                                   size_t *length) {
+  const char *parenthesis = memchr(message, '(', end);
+  if (parenthesis == NULL) return NULL;
+  char *after;
+  long number = strtol(parenthesis + 1, &after, 10);
+  if (number < 1 || strncmp(after, "): ", 3) != 0) return NULL;
+  const char *text = find_text(source, message, (size_t)(parenthesis - message));
+  return text == NULL ? NULL : find_line(text, number, length);
+}
+
+/* Appends to a log that grows; on no memory what there is stays. */
+static void append(lt_cuda *cuda, char **log, const char *text, size_t length) {
+  if (*log == NULL) return;
+  char *longer = ltD_text(cuda, "%s%.*s", *log, (int)length, text);
+  ltD_delete_text(cuda, *log);
+  *log = longer;
+}
+
+/* NVRTC's log, each message followed by its line of the source (NVRTC itself shows none). */
+static char *explain(lt_cuda *cuda, const lt_cuda_source *source, const char *log) {
+  char *out = ltD_text(cuda, "%s", "");
+  while (*log != '\0') {
+    size_t length = strcspn(log, "\n"), line_length = 0;
+    const char *line = line_of_message(source, log, length, &line_length);
+    append(cuda, &out, log, length);
+    append(cuda, &out, "\n", 1);
+    if (line != NULL) {
+      append(cuda, &out, "  | ", 4);
+      append(cuda, &out, line, line_length < 200 ? line_length : 200);
+      append(cuda, &out, "\n", 1);
+    }
+    log += length + (log[length] == '\n');
+  }
+  return out;
+}
+
+static void take_log(lt_cuda *cuda, nvrtcProgram program, const lt_cuda_source *source) {
+  size_t size = 0;
+  ltD_delete_text(cuda, cuda->log);
+  cuda->log = NULL;
+  if (cuda->compiler.nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size <= 1) return;
+  char *log = ltD_new(cuda, size + 1);
+  if (log == NULL) return;
+  cuda->compiler.nvrtcGetProgramLog(program, log);
+  cuda->log = explain(cuda, source, log);
+  ltD_delete(cuda, log, size + 1);
+}
+
+/* ---- Compiling ------------------------------------------------------------------------------ */
+
+static bool check(lt_cuda *cuda, nvrtcResult result, const char *call) {
+  if (result == NVRTC_SUCCESS) return true;
+  return ltD_fail(cuda, result == NVRTC_ERROR_OUT_OF_MEMORY ? LT_NO_MEMORY : LT_DEVICE, "%s: %s",
+                  call, cuda->compiler.nvrtcGetErrorString(result));
+}
+
+/* The first error of the log, for the message; the rest is in lt_cuda_log. */
+static bool fail_to_compile(lt_cuda *cuda, const lt_cuda_source *source, const char *arch,
+                            nvrtcResult result) {
+  return ltD_fail(cuda, LT_DEVICE, "NVRTC fails on kernel '%s' for %s: %s", source->kernel, arch,
+                  cuda->compiler.nvrtcGetErrorString(result));
+}
+
+static bool run_compiler(lt_cuda *cuda, nvrtcProgram program, const lt_cuda_source *source,
+                         const char *arch, bool *is_ptx) {
+  char arch_option[64];
+  const char *options[MAX_OPTIONS];
+  if (source->option_count + 1 > MAX_OPTIONS)
+    return ltD_fail(cuda, LT_LIMIT, "%zu options, where %d are the most", source->option_count,
+                    MAX_OPTIONS - 1);
+  if (!write_arch_option(cuda, arch, arch_option, sizeof arch_option, is_ptx)) return false;
+  options[0] = arch_option;
+  for (size_t i = 0; i < source->option_count; i++) options[i + 1] = source->options[i];
+  nvrtcResult result =
+      cuda->compiler.nvrtcCompileProgram(program, (int)source->option_count + 1, options);
+  take_log(cuda, program, source);
+  return result == NVRTC_SUCCESS || fail_to_compile(cuda, source, arch, result);
+}
+
+static bool take_image(lt_cuda *cuda, nvrtcProgram program, bool is_ptx, void **image,
+                       size_t *size) {
+  ltD_compiler *c = &cuda->compiler;
+  nvrtcResult result =
+      is_ptx ? c->nvrtcGetPTXSize(program, size) : c->nvrtcGetCUBINSize(program, size);
+  if (!check(cuda, result, "nvrtcGetCUBINSize")) return false;
+  *image = ltD_new(cuda, *size);
+  if (*image == NULL) return false;
+  result = is_ptx ? c->nvrtcGetPTX(program, *image) : c->nvrtcGetCUBIN(program, *image);
+  if (check(cuda, result, "nvrtcGetCUBIN")) return true;
+  ltD_delete(cuda, *image, *size);
+  return false;
+}
+
+bool ltD_compile(lt_cuda *cuda, const lt_cuda_source *source, const char *arch, void **image,
+                 size_t *size) {
+  nvrtcProgram program;
+  bool is_ptx = false;
+  if (!ltD_open_compiler(cuda)) return false;
+  nvrtcResult result =
+      cuda->compiler.nvrtcCreateProgram(&program, source->text, source->file, (int)source->headers,
+                                        source->header_texts, source->header_names);
+  if (!check(cuda, result, "nvrtcCreateProgram")) return false;
+  bool good = run_compiler(cuda, program, source, arch, &is_ptx) &&
+              take_image(cuda, program, is_ptx, image, size);
+  cuda->compiler.nvrtcDestroyProgram(&program);
+  return good;
+}

@@ -1,0 +1,252 @@
+/*
+** Layouts written as CUDA C++, and kernels compiled: lua/lutile/cuda puts the source together and
+** says what the parameters are.
+*/
+#include "cuda.h"
+
+/* ---- Layouts as text ------------------------------------------------------------------------- */
+
+typedef struct output {
+  lt_arena *arena;
+  char *text;
+  size_t length, capacity;
+} output;
+
+static bool write_output(void *context, const char *text, size_t length) {
+  output *o = context;
+  if (length > o->capacity - o->length) {
+    size_t capacity = 2 * (o->capacity + length);
+    char *larger = ltA_new_bytes(o->arena, capacity);
+    if (larger == NULL) return false;
+    if (o->length > 0) memcpy(larger, o->text, o->length);
+    o->text = larger;
+    o->capacity = capacity;
+  }
+  memcpy(o->text + o->length, text, length);
+  o->length += length;
+  return true;
+}
+
+/* emit(layout, name, bits): the type as text. */
+static int emit(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  const lt_value *layout = ltL_check_at(L, S, "cuda.emit", 1, 'm');
+  const char *name = luaL_checkstring(L, 2);
+  int bits = (int)luaL_optinteger(L, 3, 64);
+  luaL_argcheck(L, bits == 32 || bits == 64, 3, "an index has 32 or 64 bits");
+  output o = {S->arena, NULL, 0, 0};
+  lt_cuda_writer writer = {write_output, &o};
+  if (!lt_cuda_emit_layout(S->arena, layout, name, bits, &writer)) return ltL_raise(L, S);
+  lua_pushlstring(L, o.text, o.length);
+  return 1;
+}
+
+/* emitted_form(layout): the layout whose dynamic integers are the members of the emitted type. */
+static int emitted_form(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  const lt_value *layout = ltL_check_at(L, S, "cuda.emit", 1, 'm');
+  return ltL_push_value(L, S, lt_cuda_emitted_form(S->arena, layout));
+}
+
+/* count_dynamic(layout) */
+static int count_dynamic(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  const lt_value *layout = ltL_check_at(L, S, "cuda.emit", 1, 'm');
+  lua_pushinteger(L, (lua_Integer)lt_cuda_count_dynamic(layout));
+  return 1;
+}
+
+/* fits_32_bits(layout): whether its indices and offsets do. */
+static int fits_32_bits(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  lua_pushboolean(L, lt_cuda_fits_32_bits(ltL_check_at(L, S, "cuda.emit", 1, 'm')));
+  return 1;
+}
+
+/* blank(layout): its text without the dynamic numbers. */
+static int blank(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  return ltL_push_text(L, S, ltL_check_at(L, S, "cuda.blank", 1, 'm'), lt_cuda_blank_text);
+}
+
+/* ---- Reading the table ------------------------------------------------------------------------ */
+
+static const char *string_field(lua_State *L, const char *name) {
+  if (lua_getfield(L, 1, name) != LUA_TSTRING) luaL_error(L, "compile: '%s' is no string", name);
+  const char *text = lua_tostring(L, -1);
+  lua_pop(L, 1); /* the table keeps it */
+  return text;
+}
+
+/* A list of strings in memory that the table at the top of the stack keeps alive with it. */
+static const char *const *list_field(lua_State *L, const char *name, size_t *n) {
+  if (lua_getfield(L, 1, name) != LUA_TTABLE) luaL_error(L, "compile: '%s' is no list", name);
+  *n = lua_rawlen(L, -1);
+  const char **list = lua_newuserdatauv(L, (*n + 1) * sizeof *list, 0);
+  for (size_t i = 0; i < *n; i++) {
+    if (lua_rawgeti(L, -2, (lua_Integer)i + 1) != LUA_TSTRING)
+      luaL_error(L, "compile: '%s' holds what is no string", name);
+    list[i] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  return list; /* the table and the list stay on the stack */
+}
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+static const char *const kind_names[] = {"pointer",  "tensor", "layout", "signed",
+                                         "unsigned", "number", NULL};
+
+static size_t align(size_t at, size_t to) { return (at + to - 1) / to * to; }
+
+/* Bytes of a layout as a member: one that has none is an empty class, of one byte. */
+static size_t size_of_layout(const ltL_parameter *p) {
+  return p->dynamic_count == 0 ? 1 : p->dynamic_count * (size_t)p->bits / 8;
+}
+
+static void place(ltL_parameter *p, size_t *at) {
+  size_t alignment;
+  switch (p->kind) {
+    case LT_PARAMETER_POINTER: p->size = alignment = 8; break;
+    case LT_PARAMETER_TENSOR:
+      p->size = align(8 + size_of_layout(p), 8);
+      alignment = 8;
+      break;
+    case LT_PARAMETER_LAYOUT:
+      p->size = size_of_layout(p);
+      alignment = p->dynamic_count == 0 ? 1 : (size_t)p->bits / 8;
+      break;
+    default: p->size = alignment = (size_t)p->bits / 8; break;
+  }
+  p->offset = align(*at, alignment);
+  *at = p->offset + p->size;
+}
+
+/* The value at the top moves to the end of the list at 'list'. */
+static void keep(lua_State *L, int list) {
+  lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+}
+
+/* A copy of the layout at the top, that no script can reach; NULL where there is none. */
+static const lt_value *keep_layout(lua_State *L, const ltL_state *S, int list) {
+  const lt_value *v = ltL_test(L, S, -1);
+  if (v == NULL) return NULL;
+  size_t size = lt_value_size(v);
+  void *copy = memcpy(lua_newuserdatauv(L, size, 0), v, size);
+  keep(L, list);
+  return copy;
+}
+
+/* Reads the description at the top of the stack; what it points to is kept in the list at 'list'. */
+static void read_parameter(lua_State *L, ltL_state *S, int list, ltL_parameter *p) {
+  *p = (ltL_parameter){.element = LT_ELEMENT_COUNT};
+  lua_getfield(L, -1, "kind");
+  p->kind = (ltL_parameter_kind)luaL_checkoption(L, -1, NULL, kind_names);
+  lua_getfield(L, -2, "dtype");
+  if (!lua_isnil(L, -1)) p->element = ltL_check_element(L, "compile", lua_gettop(L));
+  lua_getfield(L, -3, "bits");
+  p->bits = (int)luaL_optinteger(L, -1, 64);
+  lua_getfield(L, -4, "layout");
+  p->pattern = keep_layout(L, S, list);
+  p->dynamic_count = p->pattern == NULL ? 0 : lt_cuda_count_dynamic(p->pattern);
+  lua_getfield(L, -5, "name");
+  p->name = luaL_checkstring(L, -1);
+  keep(L, list);
+  bool needs = p->kind == LT_PARAMETER_TENSOR || p->kind == LT_PARAMETER_LAYOUT;
+  if (needs && p->pattern == NULL) luaL_error(L, "compile: parameter '%s' lacks a layout", p->name);
+  if (p->bits != 8 && p->bits != 16 && p->bits != 32 && p->bits != 64 && p->bits != 128)
+    luaL_error(L, "compile: parameter '%s' has %d bits", p->name, p->bits);
+  lua_pop(L, 4);
+}
+
+/* The kernel's userdata, without code, from the list of parameters in the table at slot 1. */
+static ltL_kernel *push_kernel(lua_State *L, ltL_state *S, ltL_cuda *C) {
+  if (lua_getfield(L, 1, "parameters") != LUA_TTABLE)
+    luaL_error(L, "compile: 'parameters' is no list");
+  int list = lua_gettop(L);
+  size_t n = lua_rawlen(L, list), at = 0;
+  if (n > LTL_MAX_PARAMETERS)
+    luaL_error(L, "compile: %d parameters, where %d are the most", (int)n, LTL_MAX_PARAMETERS);
+  lua_newtable(L); /* what the kernel keeps */
+  ltL_kernel *k = lua_newuserdatauv(L, sizeof *k + n * sizeof k->parameters[0], 2);
+  *k = (ltL_kernel){.state = C, .count = n};
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    read_parameter(L, S, list + 1, &k->parameters[i]);
+    lua_pop(L, 1);
+    place(&k->parameters[i], &at);
+  }
+  if (at > LTL_MAX_BLOCK)
+    luaL_error(L, "compile: the arguments take %d bytes, where %d are the most", (int)at,
+               LTL_MAX_BLOCK);
+  k->block_size = at;
+  lua_getfield(L, 1, "kernel");
+  k->name = lua_tostring(L, -1);
+  keep(L, list + 1);
+  lua_pushvalue(L, list + 1);
+  lua_setiuservalue(L, -2, 2);
+  return k;
+}
+
+/* ---- Compiling ------------------------------------------------------------------------------ */
+
+static int raise_with_log(lua_State *L, const ltL_cuda *C) {
+  const char *log = lt_cuda_log(C->cuda);
+  return luaL_error(L, log[0] == '\0' ? "%s" : "%s\n%s", C->error.message, log);
+}
+
+/* Where the driver knows better what the parameters are, the source was read wrongly. */
+static void check_parameters(lua_State *L, const ltL_kernel *k) {
+  lt_cuda *cuda = k->state->cuda;
+  size_t offset, size;
+  for (size_t i = 0; i < k->count; i++) {
+    const ltL_parameter *p = &k->parameters[i];
+    if (!lt_cuda_get_parameter(cuda, k->kernel, k->device, i, &offset, &size)) return;
+    if (offset != p->offset || size != p->size)
+      luaL_error(L,
+                 "compile: parameter '%s' of kernel '%s' has %d bytes at %d, where %d at %d were "
+                 "read from its declaration",
+                 p->name, k->name, (int)size, (int)offset, (int)p->size, (int)p->offset);
+  }
+}
+
+/*
+** compile{kernel, file, text, header_names, header_texts, options, parameters [, arch] [, device]}:
+** the kernel. Its user value 1 is the table.
+*/
+static int compile(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  ltL_cuda *C = ltL_begin_cuda(L);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lt_cuda_source source = {.kernel = string_field(L, "kernel"),
+                           .file = string_field(L, "file"),
+                           .text = string_field(L, "text")};
+  size_t texts;
+  source.header_names = list_field(L, "header_names", &source.headers);
+  source.header_texts = list_field(L, "header_texts", &texts);
+  source.options = list_field(L, "options", &source.option_count);
+  if (texts != source.headers) return luaL_error(L, "compile: a header has no text");
+  if (lua_getfield(L, 1, "arch") != LUA_TNIL) source.arch = luaL_checkstring(L, -1);
+  lua_getfield(L, 1, "device");
+  source.device =
+      source.arch == NULL ? ltL_check_device(L, C, lua_gettop(L)) : (int)luaL_optinteger(L, -1, 0);
+  ltL_kernel *k = push_kernel(L, S, C);
+  k->kernel = lt_cuda_compile(C->cuda, &source);
+  ltL_pass_warnings(L, C);
+  if (k->kernel == NULL) return raise_with_log(L, C);
+  k->origin = lt_cuda_kernel_origin(k->kernel);
+  k->device = source.device;
+  luaL_setmetatable(L, LTL_KERNEL);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  if (source.arch == NULL) check_parameters(L, k);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"blank", blank}, {"compile", compile},           {"count_dynamic", count_dynamic},
+    {"emit", emit},   {"emitted_form", emitted_form}, {"fits_32_bits", fits_32_bits},
+    {NULL, NULL}};
+
+void ltL_open_cuda_compile(lua_State *L) { ltL_set_cuda_functions(L, functions); }
