@@ -79,6 +79,27 @@ static bool check_values(lt_arena *arena, const ltT_copy_choice *copy, const lt_
   return false;
 }
 
+/* (thread, value) -> index as ((atom thread, atom value), (rest thread, rest value)) -> index. */
+static const lt_value *divide_by_atom(lt_arena *arena, const lt_value *atom, const lt_value *tv) {
+  const lt_value *reference = lt_part(atom, LT_COPY_REFERENCE);
+  const lt_value *shape =
+      pair(arena, mode_size(arena, reference, 0), mode_size(arena, reference, 1));
+  return lt_zipped_divide(arena, tv, shape);
+}
+
+/* Modes must divide too: 4 of the values (6,4) would leave the mode of 6, and cover more. */
+static bool check_division(lt_arena *arena, const ltT_copy_choice *copy, const lt_value *tv) {
+  const lt_value *divided = divide_by_atom(arena, copy->value, tv);
+  const lt_value *all = lt_size(arena, divided), *wanted = lt_size(arena, tv);
+  const lt_value *values = mode_size(arena, lt_part(copy->value, LT_COPY_REFERENCE), 1);
+  if (ltA_failed(arena)) return false;
+  if (all->value == wanted->value) return true;
+  ltA_fail(arena, LT_INVALID,
+           "%s: the modes of %v, (thread, value), do not divide into the %I values that %s moves",
+           copy->operation, tv, values->value, copy->atom->name);
+  return false;
+}
+
 /* A static layout (thread, value) -> index, within the tile. */
 static bool check_tv(lt_arena *arena, const ltT_copy_choice *copy, const lt_value *tv,
                      const lt_value *tiler) {
@@ -99,7 +120,7 @@ static bool check_tv(lt_arena *arena, const ltT_copy_choice *copy, const lt_valu
 const lt_value *ltT_make_tiled_copy_impl(lt_arena *arena, const ltT_copy_choice *copy,
                                          const lt_value *tv, const lt_value *tiler) {
   if (!check_tv(arena, copy, tv, tiler) || !check_threads(arena, copy, tv) ||
-      !check_values(arena, copy, tv))
+      !check_values(arena, copy, tv) || !check_division(arena, copy, tv))
     return NULL;
   return lt_tuple(arena, (const lt_value *[]){copy->value, tv, tiler}, 3);
 }
@@ -235,12 +256,8 @@ static const lt_value *side_to_reference(lt_arena *arena, const lt_value *copy, 
 
 /* (thread, value) -> index in the tile, for one side. */
 static const lt_value *thread_values(lt_arena *arena, const lt_value *copy, ltT_side side) {
-  const lt_value *tv = lt_part(copy, LT_TILED_COPY_TV);
-  const lt_value *reference = lt_part(lt_part(copy, LT_TILED_COPY_ATOM), LT_COPY_REFERENCE);
-  const lt_value *atom_shape =
-      pair(arena, mode_size(arena, reference, 0), mode_size(arena, reference, 1));
-  const lt_value *atoms = lt_zipped_divide(arena, tv, atom_shape);
-  /* ((atom thread, atom value), (rest thread, rest value)) -> index */
+  const lt_value *atoms =
+      divide_by_atom(arena, lt_part(copy, LT_TILED_COPY_ATOM), lt_part(copy, LT_TILED_COPY_TV));
   const lt_value *moved = lt_composition(
       arena, atoms, pair(arena, side_to_reference(arena, copy, side), lt_wildcard(arena)));
   const lt_value *one = lt_integer(arena, 1);
