@@ -286,7 +286,10 @@ static void run_block(lua_State *L, ltL_launch *H) {
       }
       ended = ended && H->threads[i].wait == ENDED;
     }
-    if (ended) return;
+    if (ended) {
+      if (H->counter.traffic != NULL) ltT_settle(H->counter.traffic);
+      return;
+    }
     if (!progress) fail_stuck(L, H);
   }
 }
@@ -300,11 +303,20 @@ static void make_coroutines(lua_State *L, ltL_launch *H) {
   lua_setiuservalue(L, 1, LTL_COROUTINES);
 }
 
+/* The traffic's memory is freed by the launch's finalizer. */
+static void start_counting(lua_State *L, ltL_launch *H) {
+  ltL_state *S = ltL_find_state(L);
+  H->counter.traffic = ltT_new_traffic(&S->arena->allocator, H->thread_count, LTL_SITES);
+  if (H->counter.traffic == NULL) luaL_error(L, "not enough memory");
+  H->counter.actor = &H->actor;
+}
+
 /* Protected: slot 1 is the launch, 2 the kernel, then its arguments. */
 static int run_grid(lua_State *L) {
   ltL_launch *H = lua_touserdata(L, 1);
   luaL_checkstack(L, lua_gettop(L) + 8, "too many arguments");
   make_coroutines(L, H);
+  if (H->checks) start_counting(L, H);
   for (lua_Integer z = 0; z < H->grid[2]; z++)
     for (lua_Integer y = 0; y < H->grid[1]; y++)
       for (lua_Integer x = 0; x < H->grid[0]; x++) {
@@ -351,6 +363,23 @@ static bool read_checks(lua_State *L) {
   return checks;
 }
 
+static int free_launch(lua_State *L) {
+  ltL_launch *H = lua_touserdata(L, 1);
+  ltT_free_traffic(H->counter.traffic);
+  H->counter.traffic = NULL;
+  return 0;
+}
+
+/* Of the launch at the top. */
+static void set_launch_metatable(lua_State *L) {
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, free_launch);
+  lua_setfield(L, -2, "__gc");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
+}
+
 static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3],
                               bool checks) {
   lua_Integer count = block[0] * block[1] * block[2];
@@ -362,6 +391,7 @@ static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua
   memset(H, 0, size);
   memcpy(H->grid, grid, sizeof H->grid);
   memcpy(H->block, block, sizeof H->block);
+  set_launch_metatable(L);
   H->thread_count = (int)count;
   H->checks = checks;
   H->sites[0] = (ltT_site){"a place beyond those told apart", 0};
@@ -389,16 +419,20 @@ static int launch_kernel(lua_State *L) {
   lua_pushvalue(L, -1);
   set_current(L);
   lua_pop(L, 1);
+  lua_pushvalue(L, 2);
+  lua_insert(L, 1);
   lua_pushcfunction(L, run_grid);
-  lua_insert(L, 1); /* run_grid, kernel, launch, arguments */
-  lua_pushvalue(L, 3);
-  lua_insert(L, 2);
-  lua_remove(L, 4); /* run_grid, launch, kernel, arguments */
-  int status = lua_pcall(L, lua_gettop(L) - 1, 0, 0);
+  lua_insert(L, 2); /* launch, run_grid, kernel, launch, arguments */
+  lua_pushvalue(L, 1);
+  lua_insert(L, 3);
+  lua_remove(L, 5); /* launch, run_grid, launch, kernel, arguments */
+  int status = lua_pcall(L, lua_gettop(L) - 2, 0, 0);
   H->actor.is_active = false; /* buffers that stay are no longer watched */
   lua_pushnil(L);
   set_current(L);
-  return status == LUA_OK ? 0 : lua_error(L);
+  if (status != LUA_OK) return lua_error(L);
+  lua_pushvalue(L, 1);
+  return H->checks ? ltL_push_report(L, H) : 0;
 }
 
 static const luaL_Reg functions[] = {{"__syncthreads", sync},

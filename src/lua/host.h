@@ -52,6 +52,9 @@ ltL_launch *ltL_check_launch(lua_State *L, const char *function);
 /* The running thread, which must be the coroutine that calls: a barrier holds whole threads. */
 ltL_thread *ltL_running_thread(lua_State *L, ltL_launch *H, const char *function);
 
+/* Pushes what a launch came to, as a table. */
+int ltL_push_report(lua_State *L, const ltL_launch *H);
+
 /* What kernels see: threadIdx and its kin, shared memory. Into the module at the top. */
 void ltL_open_kernel(lua_State *L);
 

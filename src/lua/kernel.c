@@ -85,6 +85,7 @@ static int make_smem(lua_State *L) {
   }
   lua_Integer i = ++ltL_running_thread(L, H, "make_smem_ptr")->shared_count;
   ltL_buffer *b = push_shared(L, S, i, element, count);
+  H->shared_bytes = i == 1 ? b->buffer.size : H->shared_bytes + b->buffer.size;
   if (b->element != element || b->count != count)
     return luaL_error(L,
                       "make_smem_ptr: buffer %I of the block is %I of %s for this thread, %I of %s "

@@ -374,6 +374,15 @@ static int gemm_together(lua_State *L, ltL_state *S, const ltL_mma *tiled, const
   return ltL_meet(L, S, &meeting, slots);
 }
 
+/* A thread's share of the multiplications and additions. */
+static void count_operations(lua_State *L, ltL_state *S, const ltL_mma *m, const ltT_fragments *f) {
+  const lt_value *shape = lt_shape(f->a.layout);
+  bool has_k = ltA_is_tuple(shape) && ltA_rank(shape) == 3;
+  double k = has_k ? (double)ltA_product(S->arena, ltA_element(shape, 2)).value : 1;
+  double products = (double)ltT_size(S->arena, &f->c) * m->atom.k * k;
+  if (!ltA_failed(S->arena)) ltL_count_operations(L, 2 * products);
+}
+
 /* gemm([mma,] [d,] a, b, c) */
 static int gemm(lua_State *L) {
   ltL_state *S = ltL_begin(L);
@@ -381,6 +390,11 @@ static int gemm(lua_State *L) {
   int slots[4];
   find_slots(L, m == NULL ? 0 : 1, slots);
   ltT_fragments f = check_fragments(L, S, slots);
+  if (m != NULL) {
+    count_operations(L, S, m, &f);
+    /* Descriptors are read by the tensor core, not by threads. */
+    f.a.counter = f.b.counter = NULL;
+  }
   if (m != NULL && ltT_mma_size(ltL_mma_atom_value(m)) == 1) return gemm_alone(L, S, m, &f, slots);
   if (m != NULL) return gemm_together(L, S, m->tiled, &f, slots);
   if (ltT_gemm(S->arena, &f.d, &f.a, &f.b, &f.c)) return 0;

@@ -105,11 +105,15 @@ static void set_parts(lua_State *L) {
 static const struct {
   const char *name;
   const char *module;
-} lua_functions[] = {
-    {"acc_exchange", "lutile.accumulators"}, {"acc_rowcol", "lutile.accumulators"},
-    {"acc_to_A", "lutile.accumulators"},     {"print_latex", "lutile.print"},
-    {"print_layout", "lutile.print"},        {"print_tensor", "lutile.print_tensor"},
-                     {"report", "lutile.report"}};
+} lua_functions[] = {{"acc_exchange", "lutile.accumulators"},
+                     {"acc_rowcol", "lutile.accumulators"},
+                     {"acc_to_A", "lutile.accumulators"},
+                     {"print_latex", "lutile.print"},
+                     {"print_latex_tv", "lutile.print"},
+                     {"print_layout", "lutile.print"},
+                     {"print_tensor", "lutile.print_tensor"},
+                     {"report", "lutile.report"},
+                     {"svg", "lutile.svg"}};
 
 /* Calls the function whose module and name are the upvalues. */
 static int call_lua_function(lua_State *L) {

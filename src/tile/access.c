@@ -65,8 +65,8 @@ static bool fail(lt_arena *arena, const char *operation, lt_tensor *t, ltT_fault
   return false;
 }
 
-bool ltT_access_element(lt_arena *arena, const char *operation, lt_tensor *t, int64_t index,
-                        int64_t offset, ltT_access access) {
+static bool check_element(lt_arena *arena, const char *operation, lt_tensor *t, int64_t index,
+                          int64_t offset, ltT_access access) {
   if (offset < 0 || offset >= ltT_capacity(t))
     return fail(arena, operation, t,
                 (ltT_fault){.kind = LT_FAULT_OUTSIDE, .index = index, .offset = offset});
@@ -80,17 +80,27 @@ bool ltT_access_element(lt_arena *arena, const char *operation, lt_tensor *t, in
   return fail(arena, operation, t, (ltT_fault){kind, index, offset, clash});
 }
 
+static bool record(lt_arena *arena, const lt_tensor *t, const int64_t *offsets, size_t n,
+                   ltT_access access) {
+  if (t->counter == NULL || t->buffer->space == LT_REGISTER) return true;
+  return ltT_record_elements(t, offsets, n, access) || ltA_no_memory(arena) != NULL;
+}
+
+bool ltT_access_element(lt_arena *arena, const char *operation, lt_tensor *t, int64_t index,
+                        int64_t offset, ltT_access access) {
+  return check_element(arena, operation, t, index, offset, access) &&
+         record(arena, t, &offset, 1, access);
+}
+
 bool ltT_access_elements(lt_arena *arena, const char *operation, lt_tensor *t,
                          const int64_t *offsets, size_t n, int64_t first, ltT_access access) {
   uint64_t capacity = (uint64_t)ltT_capacity(t);
   bool is_watched = t->buffer->shadow != NULL;
   for (size_t i = 0; i < n; i++) {
     if (!is_watched && (uint64_t)offsets[i] < capacity) continue;
-    if (!ltT_access_element(arena, operation, t, first + (int64_t)i, offsets[i], access))
-      return false;
+    if (!check_element(arena, operation, t, first + (int64_t)i, offsets[i], access)) return false;
   }
-  if (t->counter == NULL || t->buffer->space == LT_REGISTER) return true;
-  return ltT_record_elements(t, offsets, n, access) || ltA_no_memory(arena) != NULL;
+  return record(arena, t, offsets, n, access);
 }
 
 void ltT_mark_written(ltT_buffer *buffer) {

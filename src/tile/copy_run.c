@@ -227,6 +227,7 @@ static bool join(run *r, ltT_copy_parts *parts, member *m) {
 
 /* 'n' elements from index 'i' on are inside the buffer, and may be accessed. */
 static bool check_elements(run *r, const offsets *o, int64_t i, int64_t n, ltT_access access) {
+  o->tensor->vector = (int)n; /* one access */
   return ltT_access_elements(r->arena, r->operation, o->tensor, o->at + i, (size_t)n, i, access);
 }
 

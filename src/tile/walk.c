@@ -281,7 +281,8 @@ bool ltT_locate(lt_arena *arena, const char *operation, lt_tensor *t, const lt_v
       *offset = -1;
   }
   if (ltA_failed(arena)) return false;
-  if (t->buffer->shadow == NULL && *offset >= 0 && *offset < ltT_capacity(t)) return true;
+  bool is_watched = t->buffer->shadow != NULL || t->counter != NULL;
+  if (!is_watched && *offset >= 0 && *offset < ltT_capacity(t)) return true;
   const lt_value *linear = lt_crd2idx(arena, coordinate, shape, NULL);
   return linear != NULL && ltT_access_element(arena, operation, t, linear->value, *offset, access);
 }
