@@ -638,6 +638,14 @@ function functions.image(layout) end
 ---@return lutile.Value
 function functions.image_layout(layout) end
 
+---How an operation comes to its result, step by step, as text: the operands flattened and
+---coalesced, each mode's test and partial result. The last line is "= " and the result, or "error:
+---" and what is wrong. For composition, complement, the inverses, the divides and the products.
+---@param operation string|function its name, or the function itself
+---@param ... lutile.Operand
+---@return string
+function functions.explain(operation, ...) end
+
 -- Slices
 
 ---The modes of x under the _ of a coordinate.

@@ -108,6 +108,7 @@ static const struct {
 } lua_functions[] = {{"acc_exchange", "lutile.accumulators"},
                      {"acc_rowcol", "lutile.accumulators"},
                      {"acc_to_A", "lutile.accumulators"},
+                     {"explain", "lutile.explain"},
                      {"print_latex", "lutile.print"},
                      {"print_latex_tv", "lutile.print"},
                      {"print_layout", "lutile.print"},
