@@ -34,12 +34,12 @@ static void find_rest(division *d) {
              ltA_view_layout(arena, d->layout), ltA_view_layout(arena, d->tiler));
     return;
   }
-  ltA_modes_coalesce(&target);
   if (target.count > 1 && ltA_has_no_elements(d->layout.shape)) {
     ltA_fail(arena, LT_INVALID, "logical_divide: %v by %v: several modes, but no elements to tile",
              ltA_view_layout(arena, d->layout), ltA_view_layout(arena, d->tiler));
     return;
   }
+  ltA_modes_coalesce(&target);
   ltA_complement_modes(d->tiler, &modes, &target, &d->rest);
 }
 

@@ -12,8 +12,18 @@ void broken(const call *c, const char *rule) {
   abort();
 }
 
+/*
+** Coordinate layouts of dynamic extents compose past them: coordinates beyond are sorted out at
+** launch.
+*/
+static bool may_round(const call *c, const point *p) {
+  wide integer;
+  return !point_integer(p, &integer) && !lt_is_static(c->x[0]);
+}
+
 static void expect(const call *c, const point *got, const point *wanted, const char *rule) {
   if (got->is_undefined || wanted->is_undefined) return;
+  if (may_round(c, got) || may_round(c, wanted)) return;
   if (!same_point(got, wanted)) broken(c, rule);
 }
 
@@ -258,10 +268,17 @@ static void rearranged(const call *c, const lt_value *from) {
   covers(c, c->r, from);
 }
 
-/* Mode 0 is the tile. */
+static bool has_wildcard(const lt_value *v) {
+  for (size_t i = 0; is_tuple(v) && i < lt_rank(v); i++)
+    if (has_wildcard(lt_part(v, i))) return true;
+  return lt_kind_of(v) == LT_WILDCARD;
+}
+
+/* Mode 0 is the tile; under '_' a mode of two is taken for tile and rest already. */
 void law_zipped_divide(const call *c) {
   const lt_value *tile = lt_kind_of(c->r) == LT_LAYOUT ? layout_mode(c, c->r, 0) : NULL;
-  if (tile != NULL && is_tuple(c->x[1])) composed(c, c->x[0], c->x[1], tile);
+  if (tile != NULL && is_tuple(c->x[1]) && !has_wildcard(c->x[1]))
+    composed(c, c->x[0], c->x[1], tile);
   rearranged(c, lt_logical_divide(c->arena, c->x[0], c->x[1]));
 }
 
@@ -274,37 +291,40 @@ void law_flat_divide(const call *c) { law_tiled_divide(c); }
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* Mode 0 is the block; no two elements meet where neither block nor tiler repeats one. */
+/*
+** Mode 0 is the block. No two elements meet where neither block nor tiler repeats one; mode by mode
+** CuTe composes leaf by leaf, and elements may meet.
+*/
 static void multiplied_by_layout(const call *c, const lt_value *block, const lt_value *tiler,
-                                 const lt_value *r) {
+                                 const lt_value *r, bool is_together) {
   const lt_value *first = layout_mode(c, r, 0), *rest = layout_mode(c, r, 1);
   if (first == NULL || rest == NULL) return;
   same_function(c, block, first);
   int n = model_points(tiler);
   if (n > 0 && model_points(rest) != n) broken(c, "the repetition's size is not the tiler's");
-  bool is_apart = is_simple_injection(block) && lt_kind_of(tiler) == LT_LAYOUT &&
+  bool is_apart = is_together && is_simple_injection(block) && lt_kind_of(tiler) == LT_LAYOUT &&
                   is_simple_injection(tiler) && has_points(r);
   if (is_apart && !is_simple_injection(r)) broken(c, "repetitions of the block meet");
 }
 
 static void multiplied(const call *c, const lt_value *block, const lt_value *tiler,
-                       const lt_value *r) {
+                       const lt_value *r, bool is_together) {
   if (lt_kind_of(block) != LT_LAYOUT || lt_kind_of(r) != LT_LAYOUT) return;
   if (lt_kind_of(tiler) == LT_WILDCARD) {
     same_function(c, block, r);
     return;
   }
   if (!is_tuple(tiler)) {
-    multiplied_by_layout(c, block, tiler, r);
+    multiplied_by_layout(c, block, tiler, r, is_together);
     return;
   }
   for (size_t i = 0; i < lt_rank(tiler); i++) {
     const lt_value *m = layout_mode(c, block, i), *result = layout_mode(c, r, i);
-    if (m != NULL && result != NULL) multiplied(c, m, lt_part(tiler, i), result);
+    if (m != NULL && result != NULL) multiplied(c, m, lt_part(tiler, i), result, false);
   }
 }
 
-void law_logical_product(const call *c) { multiplied(c, c->x[0], c->x[1], c->r); }
+void law_logical_product(const call *c) { multiplied(c, c->x[0], c->x[1], c->r, true); }
 
 void law_zipped_product(const call *c) {
   rearranged(c, lt_logical_product(c->arena, c->x[0], c->x[1]));
@@ -327,8 +347,6 @@ static void multiplied_by_rank(const call *c, size_t place) {
     const lt_value *m = layout_mode(c, block, i);
     if (got != NULL && m != NULL) same_function(c, m, got);
   }
-  bool is_apart = is_simple_injection(block) && is_simple_injection(tiler) && has_points(c->r);
-  if (is_apart && !is_simple_injection(c->r)) broken(c, "repetitions of the block meet");
 }
 
 void law_blocked_product(const call *c) { multiplied_by_rank(c, 0); }

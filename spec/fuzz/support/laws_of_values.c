@@ -334,7 +334,9 @@ static bool same_profile(const lt_value *x, const lt_value *y) {
 }
 
 void law_congruent(const call *c, bool answer) {
-  if (same_profile(lt_shape(c->x[0]), lt_shape(c->x[1])) != answer) broken(c, "the other answer");
+  const lt_value *x = lt_shape(c->x[0]), *y = lt_shape(c->x[1]);
+  if (lt_kind_of(x) == LT_SWIZZLE || lt_kind_of(y) == LT_SWIZZLE) return;
+  if (same_profile(x, y) != answer) broken(c, "the other answer");
 }
 
 static bool has_basis(const lt_value *v) {

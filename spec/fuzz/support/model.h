@@ -12,7 +12,7 @@ __extension__ typedef __int128 wide;
 /* Distinct paths of scaled bases in one value: more are not modelled. */
 #define MAX_PLACES 12
 /* Indices that a law is checked at. */
-#define MAX_POINTS 160
+#define MAX_POINTS 64
 
 /*
 ** An offset: a number for each path of a scaled basis, 0 for the others; the integer has the empty
