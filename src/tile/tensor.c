@@ -81,7 +81,8 @@ static void copy_chunk(const cursor *from, const cursor *to, size_t n) {
 ** static; memory of static layouts counts as aligned.
 */
 static void find_vector(lt_arena *arena, lt_tensor *source, lt_tensor *target) {
-  if (source->counter == NULL || source->element != target->element) return;
+  bool is_counted = source->counter != NULL || target->counter != NULL;
+  if (!is_counted || source->element != target->element) return;
   if (!lt_is_static(source->layout) || !lt_is_static(target->layout)) return;
   const lt_value *common = lt_max_common_vector(arena, source->layout, target->layout);
   if (common == NULL) return;
