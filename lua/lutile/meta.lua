@@ -1192,6 +1192,111 @@ function functions.acc_exchange(mma, acc, next_mma) end
 ---@return lutile.Tensor|lutile.Value
 function functions.acc_rowcol(acc) end
 
+-- Operands of warpgroup MMAs in shared memory
+
+---@class lutile.GMMA
+local GMMA = {}
+lutile.GMMA = GMMA
+
+---@class lutile.GmmaDescriptor
+---@field layout_type integer         0 no swizzle, 1 128 bytes, 2 64 bytes, 3 32 bytes
+---@field start_address integer       these in units of 16 bytes, as the descriptor holds them
+---@field leading_byte_offset integer
+---@field stride_byte_offset integer
+---@field base_offset integer
+---@field desc integer                all of it, in 64 bits
+
+---@alias lutile.Major "MN"|"K"
+
+---The smallest MN-major layout of an operand in shared memory with rows of 16 bytes, not swizzled;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_MN_INTER_Atom(dtype) end
+
+---The smallest K-major layout of an operand in shared memory with rows of 16 bytes, not swizzled;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_K_INTER_Atom(dtype) end
+
+---The same, MN-major or K-major.
+---@param dtype lutile.dtype
+---@param major lutile.Major
+---@return lutile.Value
+function GMMA.Layout_INTER_Atom(dtype, major) end
+
+---The smallest MN-major layout of an operand in shared memory with rows of 32 bytes;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_MN_SW32_Atom(dtype) end
+
+---The smallest K-major layout of an operand in shared memory with rows of 32 bytes;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_K_SW32_Atom(dtype) end
+
+---The same, MN-major or K-major.
+---@param dtype lutile.dtype
+---@param major lutile.Major
+---@return lutile.Value
+function GMMA.Layout_SW32_Atom(dtype, major) end
+
+---The smallest MN-major layout of an operand in shared memory with rows of 64 bytes;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_MN_SW64_Atom(dtype) end
+
+---The smallest K-major layout of an operand in shared memory with rows of 64 bytes;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_K_SW64_Atom(dtype) end
+
+---The same, MN-major or K-major.
+---@param dtype lutile.dtype
+---@param major lutile.Major
+---@return lutile.Value
+function GMMA.Layout_SW64_Atom(dtype, major) end
+
+---The smallest MN-major layout of an operand in shared memory with rows of 128 bytes;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_MN_SW128_Atom(dtype) end
+
+---The smallest K-major layout of an operand in shared memory with rows of 128 bytes;
+---tile_to_shape makes larger ones.
+---@param dtype lutile.dtype
+---@return lutile.Value
+function GMMA.Layout_K_SW128_Atom(dtype) end
+
+---The same, MN-major or K-major.
+---@param dtype lutile.dtype
+---@param major lutile.Major
+---@return lutile.Value
+function GMMA.Layout_SW128_Atom(dtype, major) end
+
+---The matrix descriptor of an operand (M or N, K) of one MMA. Raises where the layout has none, and
+---says why.
+---@param major lutile.Major
+---@param operand lutile.Operand|lutile.Tensor
+---@param dtype? lutile.dtype that of the tensor, or of the layout's shared memory form
+---@return lutile.GmmaDescriptor
+function GMMA.make_gmma_desc(major, operand, dtype) end
+
+---The descriptor of the first MMA of a part ((M,K),RestM,RestK,...), and the layout of what the
+---other MMAs add to its start address.
+---@param major lutile.Major
+---@param part lutile.Operand|lutile.Tensor
+---@param dtype? lutile.dtype
+---@return lutile.GmmaDescriptor
+---@return lutile.Value
+function GMMA.smem_desc(major, part, dtype) end
+
 -- Tiled copies
 
 ---@class lutile.Copy_Atom

@@ -32,7 +32,9 @@ describe("the annotations", function()
     local missing = {}
     for _, entry in ipairs(entries) do
       local class, method = entry.name:match "^(.*):(.*)$"
-      local value = class and examples[class][method] or lutile[entry.name]
+      local part, name = entry.name:match "^(.*)%.(.*)$"
+      local value = class and examples[class][method] or part and lutile[part][name]
+        or lutile[entry.name]
       if type(value) ~= "function" then missing[#missing + 1] = entry.name end
     end
     assert.same({}, missing)

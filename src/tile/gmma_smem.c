@@ -152,22 +152,27 @@ static int64_t units_in_mode(lt_arena *arena, const lt_value *layout, size_t mod
   return ltA_product(arena, ltA_element(ltA_shape(layout), mode)).value;
 }
 
-/* One MMA reads 32 bytes of K a row: two units, or in MN-major 256 bits over the element's. */
+/* One MMA reads 32 bytes of K a row, and of 8 rows in K-major. */
 static bool check_extents(lt_arena *arena, const canonical *c) {
-  int64_t k = units_in_mode(arena, c->units, 1), mn = units_in_mode(arena, c->units, 0);
-  int64_t wanted = c->major == LT_MAJOR_MN ? 2 * UNIT_BITS / c->operand->bits : 2;
+  int64_t elements = 2 * UNIT_BITS / c->operand->bits;
+  int64_t k = units_in_mode(arena, c->operand->layout, 1);
+  int64_t rows = units_in_mode(arena, c->operand->layout, 0);
   if (ltA_failed(arena)) return false;
-  if (k != wanted) {
-    int64_t elements = 2 * UNIT_BITS / c->operand->bits;
+  if (k != elements) {
     ltA_fail(arena, LT_INVALID,
              "make_gmma_desc: %v is not what one MMA reads: K is %I elements of %I bits",
              c->operand->layout, elements, c->operand->bits);
     return false;
   }
-  if (c->major == LT_MAJOR_MN || mn % 8 == 0) return true;
-  ltA_fail(arena, LT_INVALID, "make_gmma_desc: %v has %I rows, where a descriptor tells of 8 each",
-           c->operand->layout, mn);
-  return false;
+  if (rows % 8 != 0) {
+    ltA_fail(arena, LT_INVALID,
+             "make_gmma_desc: %v has %I rows, where a descriptor tells of 8 each",
+             c->operand->layout, rows);
+    return false;
+  }
+  /* Units run along K, or along M or N. */
+  int64_t wanted = c->major == LT_MAJOR_MN ? elements : 2;
+  return units_in_mode(arena, c->units, 1) == wanted || fail_canonical(arena, c);
 }
 
 /* The operand's layout in units of 16 bytes. */
