@@ -32,7 +32,7 @@ static bool check_modes(lt_arena *arena, ltA_view layout, const ltA_modes *modes
                ltA_view_layout(arena, layout));
     else if (modes->count > 1 && !ltA_is_static_int(mode->stride))
       fail_strides(arena, layout);
-    else if (mode->stride.value <= 0 && mode->shape.value > 1)
+    else if (mode->stride.value < 0 || (mode->stride.value == 0 && mode->shape.value > 1))
       ltA_fail(arena, LT_INVALID,
                "complement: stride %i of %v is not positive, so the layout is not one to one and "
                "ordered",

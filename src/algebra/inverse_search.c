@@ -46,6 +46,7 @@ static bool visit(search *s, size_t next);
 static bool settle(search *s, size_t open, size_t next, int64_t known) {
   int64_t offset = s->offsets[next];
   int64_t digit = digit_at(s, open, offset);
+  if (known < INT64_MIN / 2) return false;
   s->places[open].is_open = false;
   for (int64_t j = 0; j < s->value_count && s->steps < MAX_STEPS; j++) {
     if (s->values[j] != offset || (j - known) % digit != 0) continue;
@@ -67,6 +68,12 @@ static bool guess(search *s, size_t open, size_t next) {
   return false;
 }
 
+/* False beyond 64 bits. */
+static bool add_product(int64_t *sum, int64_t x, int64_t y) {
+  int64_t product;
+  return !__builtin_mul_overflow(x, y, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
 static bool follow_places(search *s, size_t next) {
   int64_t offset = s->offsets[next];
   int64_t known = 0;
@@ -75,10 +82,11 @@ static bool follow_places(search *s, size_t next) {
   for (size_t i = 0; i < s->place_count; i++) {
     int64_t digit = digit_at(s, i, offset);
     if (digit == 0) continue;
-    if (!s->places[i].is_open)
-      known += digit * s->places[i].stride;
-    else if (open_count < 2)
-      open[open_count++] = i;
+    if (s->places[i].is_open) {
+      if (open_count < 2) open[open_count++] = i;
+    } else if (!add_product(&known, digit, s->places[i].stride)) {
+      return false;
+    }
   }
   if (open_count == 2) return guess(s, open[0], next);
   if (open_count == 1) return settle(s, open[0], next, known);
@@ -91,10 +99,10 @@ static bool add_place(search *s, size_t next) {
   if (s->place_count == MAX_PLACES) return false;
   int64_t last = s->places[s->place_count - 1].start;
   int64_t before = next == 0 ? 0 : s->offsets[next - 1];
-  int64_t first = (before / last + 1) * last;
-  if (first == last) first = 2 * last;
-  for (int64_t start = first; start <= s->offsets[next]; start += last) {
-    s->places[s->place_count++] = (place){start, 0, true};
+  int64_t first = before / last + 1 > 2 ? before / last + 1 : 2;
+  int64_t most = s->offsets[next] / last;
+  for (int64_t i = first; i <= most && s->steps < MAX_STEPS; i++) {
+    s->places[s->place_count++] = (place){i * last, 0, true};
     if (visit(s, next)) return true;
     s->place_count--;
   }
