@@ -407,3 +407,45 @@ describe("the executor's checks", function()
     assert.equal(0, kept(5))
   end)
 end)
+
+describe("warp shuffles", function()
+  local ALL = 0xffffffff
+
+  -- What each of 40 threads gets: a whole warp and a part of one.
+  local function results(f)
+    local got = {}
+    launch(function() got[threadIdx.x] = f(threadIdx.x) end, { block = 40 })
+    return got
+  end
+
+  it("give each lane another one's number", function()
+    local xor = results(function(t) return lutile.__shfl_xor_sync(ALL, t, 1) end)
+    local from = results(function(t) return lutile.__shfl_sync(ALL, t, 3) end)
+    local up = results(function(t) return lutile.__shfl_up_sync(ALL, t, 2) end)
+    local down = results(function(t) return lutile.__shfl_down_sync(ALL, t, 2) end)
+    assert.same({ 1, 0, 33, 38 }, { xor[0], xor[1], xor[32], xor[39] })
+    assert.same({ 3, 3, 35 }, { from[0], from[31], from[39] })
+    assert.same({ 0, 1, 0, 29, 32 }, { up[0], up[1], up[2], up[31], up[32] })
+    assert.same({ 2, 31, 30, 39 }, { down[0], down[29], down[30], down[39] })
+  end)
+
+  it("reduce over the lanes that a layout names", function()
+    local quads = results(function(t) return lutile.warp_reduce(math.max, t, 4) end)
+    assert.same({ 3, 3, 7, 31 }, { quads[0], quads[3], quads[4], quads[28] })
+    local got = {}
+    launch(function()
+      got[threadIdx.x] = lutile.warp_reduce(function(x, y) return x + y end, threadIdx.x,
+        lutile.make_layout(8, 4))
+    end, { block = 32 })
+    assert.same({ 112, 136, 112 }, { got[0], got[3], got[28] })
+  end)
+
+  it("want all threads of the warp", function()
+    assert.matches("__shfl_sync: the mask leaves out threads of the warp: all must take part",
+      message_of(function() return lutile.__shfl_sync(1, 0, 0) + 0 end, { block = 32 }))
+    assert.matches("__shfl_sync: a warp: waits for thread %(5,0,0%), which has ended",
+      message_of(function()
+        if threadIdx.x ~= 5 then return lutile.__shfl_sync(ALL, 0, 0) + 0 end
+      end, { block = 32 }))
+  end)
+end)

@@ -63,11 +63,13 @@ static void note_place(lua_State *L, ltL_thread *t) {
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
+/* Goes on after a wait; from a meeting that exchanged numbers with this thread's. */
 static int after_wait(lua_State *L, int status, lua_KContext context) {
-  (void)L;
   (void)status;
-  (void)context;
-  return 0;
+  const ltL_thread *t = (const ltL_thread *)context;
+  if (t == NULL || !t->meeting.has_result) return 0;
+  lua_pushnumber(L, t->meeting.result);
+  return 1;
 }
 
 static void release_barrier(ltL_launch *H) {
@@ -129,8 +131,11 @@ static int run_meeting(lua_State *L, ltL_state *S, ltL_launch *H, const ltL_meet
   if (all == NULL) return ltL_raise(L, S);
   for (int i = 0; i < m->size; i++) all[i] = member(H, m, i)->meeting;
   bool done = m->run(S, m, all, &culprit);
-  for (int i = 0; i < m->size; i++) member(H, m, i)->wait = READY;
-  if (done) return 0;
+  for (int i = 0; i < m->size; i++) {
+    member(H, m, i)->meeting.result = all[i].result;
+    member(H, m, i)->wait = READY;
+  }
+  if (done) return after_wait(L, LUA_OK, (lua_KContext)&H->threads[H->current]);
   H->blamed = (int)(member(H, m, (int)culprit) - H->threads);
   lt_tensor *tensors = all[culprit].tensors;
   return ltL_raise_fault(L, S, m->function,
@@ -145,33 +150,8 @@ int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int s
   t->meeting = *meeting;
   note_place(L, t);
   if (find_absent(H, meeting) == NULL) return run_meeting(L, S, H, &t->meeting, slots);
-  return lua_yieldk(L, 0, 0, after_wait); /* the tensors stay on the stack of this call */
-}
-
-/* What orders the accesses of a warp's threads, in place of the atom's arithmetic. */
-static bool order_warp(ltL_state *S, const ltL_meeting *self, ltL_meeting *all, size_t *culprit) {
-  (void)S;
-  (void)all;
-  *culprit = 0;
-  ltL_launch *H = (ltL_launch *)(size_t)self->object;
-  H->actor.warp_epoch = ++H->warp_epochs[self->base / LTL_WARP];
-  return true;
-}
-
-/* __syncwarp(): the barrier of the threads of a warp. */
-static int sync_warp(lua_State *L) {
-  static const lt_value nothing = {0, 0, 1, LT_INTEGER};
-  ltL_state *S = ltL_begin(L);
-  int count, current = ltL_check_thread(L, "__syncwarp", "a warp", &count);
-  int base = current - current % LTL_WARP, left = count - base;
-  ltL_meeting meeting = {.function = "__syncwarp",
-                         .atom = "a warp",
-                         .value = &nothing,
-                         .base = base,
-                         .size = left < LTL_WARP ? left : LTL_WARP,
-                         .run = order_warp,
-                         .object = ltL_find_launch(L)};
-  return ltL_meet(L, S, &meeting, (int[]){0, 0, 0, 0});
+  /* The tensors stay on the stack of this call. */
+  return lua_yieldk(L, 0, (lua_KContext)t, after_wait);
 }
 
 /* ---- Errors --------------------------------------------------------------------------------- */
@@ -435,14 +415,12 @@ static int launch_kernel(lua_State *L) {
   return H->checks ? ltL_push_report(L, H) : 0;
 }
 
-static const luaL_Reg functions[] = {{"__syncthreads", sync},
-                                     {"__syncwarp", sync_warp},
-                                     {"launch", launch_kernel},
-                                     {"sync", sync},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"__syncthreads", sync}, {"launch", launch_kernel}, {"sync", sync}, {NULL, NULL}};
 
 void ltL_open_host(lua_State *L) {
   ltL_open_kernel(L);
+  ltL_open_warp(L);
   ltL_set_tile_functions(L, functions);
 }
 

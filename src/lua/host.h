@@ -55,6 +55,8 @@ ltL_thread *ltL_running_thread(lua_State *L, ltL_launch *H, const char *function
 /* Pushes what a launch came to, as a table. */
 int ltL_push_report(lua_State *L, const ltL_launch *H);
 
+/* Barriers and shuffles of warps. Into the module at the top. */
+void ltL_open_warp(lua_State *L);
 /* What kernels see: threadIdx and its kin, shared memory. Into the module at the top. */
 void ltL_open_kernel(lua_State *L);
 

@@ -109,14 +109,21 @@ static const struct {
                      {"acc_rowcol", "lutile.accumulators"},
                      {"acc_to_A", "lutile.accumulators"},
                      {"explain", "lutile.explain"},
-                     {"print_latex", "lutile.print"},
-                     {"print_latex_tv", "lutile.print"},
+                     {"print_latex", "lutile.print_latex"},
+                     {"print_latex_tv", "lutile.print_latex"},
                      {"print_layout", "lutile.print"},
                      {"print_tensor", "lutile.print_tensor"},
                      {"report", "lutile.report"},
+                     {"warp_reduce", "lutile.warp"},
                      {"svg", "lutile.svg"}};
 
-/* Calls the function whose module and name are the upvalues. */
+static int return_all(lua_State *L, int status, lua_KContext context) {
+  (void)status;
+  (void)context;
+  return lua_gettop(L);
+}
+
+/* Calls the function whose module and name are the upvalues; it may yield. */
 static int call_lua_function(lua_State *L) {
   if (lua_getglobal(L, "require") != LUA_TFUNCTION)
     return luaL_error(L, "%s: needs Lua's 'require'", lua_tostring(L, lua_upvalueindex(2)));
@@ -125,8 +132,8 @@ static int call_lua_function(lua_State *L) {
   lua_getfield(L, -1, lua_tostring(L, lua_upvalueindex(2)));
   lua_insert(L, 1);
   lua_pop(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
+  lua_callk(L, lua_gettop(L) - 1, LUA_MULTRET, 0, return_all);
+  return return_all(L, LUA_OK, 0);
 }
 
 static void set_lua_functions(lua_State *L) {

@@ -146,7 +146,10 @@ typedef struct ltL_meeting {
   /* Runs it; false with the error set, '*culprit' the one of them at fault. */
   bool (*run)(ltL_state *S, const struct ltL_meeting *self, struct ltL_meeting *all,
               size_t *culprit);
-  const void *object; /* for 'run' */
+  const void *object;    /* for 'run' */
+  double number, result; /* of an exchange of numbers */
+  int parameter;         /* its lane, mask or distance */
+  bool has_result;       /* the call returns 'result' */
 } ltL_meeting;
 
 /* The running thread's number in its block, and that of the block's threads in '*count'. */

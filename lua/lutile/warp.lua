@@ -1,0 +1,49 @@
+-- Reductions over the lanes of a warp that a layout names.
+
+local lutile = require "lutile"
+
+local M = {}
+
+local ALL = 0xffffffff
+local WARP = 32
+
+local known = {}
+
+-- For each lane, the lanes of its group in order: those that differ from it in the layout's index
+-- alone.
+local function groups_of(layout)
+  local key = tostring(layout)
+  if known[key] then return known[key] end
+  local rest = lutile.complement(layout, WARP)
+  local groups = {}
+  for r = 0, lutile.size(rest) - 1 do
+    local group = {}
+    for i = 0, lutile.size(layout) - 1 do
+      group[#group + 1] = layout(i) + rest(r)
+      groups[group[#group]] = group
+    end
+  end
+  known[key] = groups
+  return groups
+end
+
+--- Folds a number over lanes with a function of two: warp_reduce(math.max, x, make_layout(4)) gives
+--- each lane the largest x of its quad. The layout is index -> lane, within 32. All threads of the
+--- warp take part.
+function M.warp_reduce(f, x, layout)
+  local index, extent = lutile.threadIdx, lutile.blockDim
+  local thread = index.x + extent.x * (index.y + extent.y * index.z)
+  local group = groups_of(lutile.is_layout(layout) and layout or lutile.make_layout(layout))
+    [thread % WARP]
+  if not group then
+    error(("warp_reduce: %s does not name lane %d"):format(tostring(layout), thread % WARP), 3)
+  end
+  local result
+  for _, lane in ipairs(group) do
+    local y = lutile.__shfl_sync(ALL, x, lane)
+    result = result and f(result, y) or y
+  end
+  return result
+end
+
+return M
