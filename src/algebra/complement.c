@@ -46,8 +46,9 @@ static lt_int gap_before(lt_arena *arena, ltA_view layout, const ltA_mode *mode,
   lt_int gap = ltA_div(arena, mode->stride, end);
   if (gap.value == 0 && !ltA_failed(arena))
     ltA_fail(arena, LT_INVALID,
-             "complement: %v is not one to one: stride %i lies within the %i covered before it",
-             ltA_view_layout(arena, layout), mode->stride, end);
+             "complement: %v is not one to one: stride %i lies within the %i covered before it; a "
+             "stride from %i on would not",
+             ltA_view_layout(arena, layout), mode->stride, end, end);
   return gap;
 }
 

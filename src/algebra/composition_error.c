@@ -4,22 +4,6 @@
 */
 #include "composition.h"
 
-/* Further divisors than this are not looked for; 1 and the extent itself always are some. */
-#define MAX_TRIALS 4096
-
-/* The strides next to 'stride' that divide the extent n or are multiples of it. */
-static void nearest_strides(int64_t n, int64_t stride, int64_t *below, int64_t *above) {
-  *below = stride / n * n;
-  if (__builtin_add_overflow(*below, n, above)) *above = *below;
-  if (stride > n) return;
-  *below = 1;
-  *above = n;
-  for (int64_t i = 1; i <= MAX_TRIALS && stride - i > 1 && *below == 1; i++)
-    if (n % (stride - i) == 0) *below = stride - i;
-  for (int64_t i = 1; i <= MAX_TRIALS && stride + i < n && *above == n; i++)
-    if (n % (stride + i) == 0) *above = stride + i;
-}
-
 /* "mode 0 (4:2) of (4,6,8):(2,3,5) o 6:3": where it failed, in the modes that the rule walks. */
 static void *fail_at(ltA_composition *c, const lt_value *b, const char *what, int64_t number,
                      int64_t below, int64_t above) {
@@ -36,7 +20,7 @@ static void *fail_at(ltA_composition *c, const lt_value *b, const char *what, in
 static void *fail_stride(ltA_composition *c, const lt_value *b) {
   int64_t below, above;
   int64_t n = c->doubt_digits->modes.items[c->doubt_mode].shape.value;
-  nearest_strides(n, c->doubt_stride, &below, &above);
+  ltA_nearest_divisors(n, c->doubt_stride, &below, &above);
   return fail_at(c, b, "stride", c->doubt_stride, below, above);
 }
 
@@ -64,7 +48,8 @@ static void *fail_signs(ltA_composition *c, const lt_value *b) {
   const lt_value *left = ltA_modes_to_layout(&c->whole.modes);
   if (left == NULL) return NULL;
   return ltA_fail(c->arena, LT_INVALID,
-                  "%s: no layout is known to equal %v o %v, whose strides have both signs",
+                  "%s: no layout is known to equal %v o %v, whose strides have both signs; with "
+                  "strides of one sign the modes can be composed one by one",
                   c->operation, left, b);
 }
 

@@ -113,12 +113,21 @@ typedef struct division {
 
 static const lt_value static_one = {1, 0, 1, LT_INTEGER};
 
+static void fail_exact(lt_arena *arena, lt_int x, lt_int y) {
+  int64_t below, above;
+  ltA_nearest_divisors(x.value, y.value, &below, &above);
+  ltA_fail(arena, LT_INVALID,
+           "shape_div: neither of %i and %i divides the other; the nearest divisors that would: %I "
+           "and %I",
+           x, y, below, above);
+}
+
 static lt_int divide_ints(division *d, lt_int x, lt_int y) {
   lt_arena *arena = d->out.arena;
   if (y.value <= 0)
     ltA_fail(arena, LT_INVALID, "%s: %i divided by %i, which is not positive", d->operation, x, y);
   else if (d->exact && x.value % y.value != 0 && y.value % x.value != 0)
-    ltA_fail(arena, LT_INVALID, "%s: neither of %i and %i divides the other", d->operation, x, y);
+    fail_exact(arena, x, y);
   return ltA_failed(arena) ? ltA_static(0) : ltA_ceil_div(arena, x, y);
 }
 

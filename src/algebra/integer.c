@@ -26,6 +26,29 @@ int64_t ltA_gcd(int64_t x, int64_t y) {
   return a > INT64_MAX ? 1 : (int64_t)a; /* only of INT64_MIN and 0 or itself */
 }
 
+/* Further divisors than this are not looked for; 1 and the number itself always are some. */
+#define MAX_TRIALS 4096
+
+void ltA_nearest_multiples(int64_t n, int64_t x, int64_t *below, int64_t *above) {
+  int64_t rest = x % n;
+  if (rest < 0) rest += n;
+  if (__builtin_sub_overflow(x, rest, below)) *below = x - rest + n;
+  if (__builtin_add_overflow(*below, n, above)) *above = *below;
+}
+
+void ltA_nearest_divisors(int64_t n, int64_t x, int64_t *below, int64_t *above) {
+  if (x > n) {
+    ltA_nearest_multiples(n, x, below, above);
+    return;
+  }
+  *below = 1;
+  *above = n;
+  for (int64_t i = 1; i <= MAX_TRIALS && x - i > 1 && *below == 1; i++)
+    if (n % (x - i) == 0) *below = x - i;
+  for (int64_t i = 1; i <= MAX_TRIALS && x + i < n && *above == n; i++)
+    if (n % (x + i) == 0) *above = x + i;
+}
+
 /* What 'x' is known to be a multiple of; 0, a multiple of everything, for static 0. */
 static int64_t divisor_of(lt_int x) {
   if (x.promise != 0) return x.promise;

@@ -100,4 +100,9 @@ static inline lt_int ltA_max(lt_int x, lt_int y) {
 
 int64_t ltA_gcd(int64_t x, int64_t y); /* of absolute values; gcd(0, y) is |y| */
 
+/* The numbers next to 'x' > 0 that divide 'n' > 0 or are multiples of it: for messages. */
+void ltA_nearest_divisors(int64_t n, int64_t x, int64_t *below, int64_t *above);
+/* The multiples of 'n' > 0 next to 'x'; one twice where there is no other within 64 bits. */
+void ltA_nearest_multiples(int64_t n, int64_t x, int64_t *below, int64_t *above);
+
 #endif

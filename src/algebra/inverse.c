@@ -148,6 +148,44 @@ static bool settle_left_inverse(lt_arena *arena, const lt_value *layout, left_do
   return lt_is_static(layout) && ltA_search_left_inverse(&modes, size, result);
 }
 
+/* The mode whose stride is no multiple of the one before, or is run into by it. */
+static const placed_mode *find_left_fault(const placed_modes *placed, const placed_mode **before) {
+  *before = NULL;
+  for (size_t i = 0; i < placed->count; i++) {
+    const placed_mode *next = &placed->items[i];
+    int64_t stride = next->mode.stride.value;
+    if (stride == 0) continue;
+    if (*before != NULL) {
+      int64_t reached = (*before)->mode.stride.value;
+      if (stride % reached != 0 || (*before)->mode.shape.value > stride / reached) return next;
+    }
+    *before = next;
+  }
+  return NULL;
+}
+
+static void *fail_left_inverse(lt_arena *arena, const lt_value *layout,
+                               const placed_modes *placed) {
+  const placed_mode *before;
+  const placed_mode *next = find_left_fault(placed, &before);
+  if (next == NULL) return ltA_fail(arena, LT_INVALID, "left_inverse: %v has none", layout);
+  bool is_searched =
+      lt_is_static(layout) && ltA_product(arena, ltA_shape(layout)).value <= LTA_MAX_SEARCHED;
+  int64_t below, above, reached = before->mode.stride.value, stride = next->mode.stride.value;
+  ltA_nearest_multiples(reached, stride, &below, &above);
+  if (stride % reached != 0)
+    return ltA_fail(
+        arena, LT_INVALID,
+        "left_inverse: %v has none%s: stride %I is no multiple of stride %I; the nearest "
+        "that are: %I and %I",
+        layout, is_searched ? "" : " by its strides", stride, reached, below, above);
+  return ltA_fail(arena, LT_INVALID,
+                  "left_inverse: %v has none%s: mode %i:%I runs past stride %I; a size up to %I "
+                  "would not",
+                  layout, is_searched ? "" : " by its strides", before->mode.shape, reached, stride,
+                  stride / reached);
+}
+
 static const lt_value *left_inverse_layout(lt_arena *arena, const lt_value *layout) {
   ltA_modes modes, result;
   placed_modes placed;
@@ -158,11 +196,7 @@ static const lt_value *left_inverse_layout(lt_arena *arena, const lt_value *layo
   left_doubt doubt = apply_left_rule(&placed, &result);
   if (doubt == LEFT_EXACT || settle_left_inverse(arena, layout, doubt, &result))
     return ltA_modes_to_layout(&result);
-  return ltA_fail(
-      arena, LT_INVALID,
-      "left_inverse: %v has none: its strides, sorted, must be multiples of each other, "
-      "and each mode must end before the next larger stride",
-      layout);
+  return fail_left_inverse(arena, layout, &placed);
 }
 
 /* ---- Public -----------------------------------------------------------------------------------

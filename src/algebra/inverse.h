@@ -6,6 +6,9 @@
 
 #include "flat.h"
 
+/* Larger layouts are not searched. */
+#define LTA_MAX_SEARCHED 1024
+
 /* r(layout(i)) is an index of that offset again: layout(r(layout(i))) == layout(i) for all i. */
 bool ltA_is_left_inverse(const ltA_modes *layout, int64_t size, const ltA_modes *result);
 

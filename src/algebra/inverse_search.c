@@ -10,8 +10,7 @@
 
 #include "inverse.h"
 
-/* Larger layouts are not searched, nor longer than this many steps. */
-#define MAX_ELEMENTS 1024
+/* No search takes longer than this many steps. */
 #define MAX_STEPS 100000
 /* Places: each at least doubles. */
 #define MAX_PLACES 40
@@ -149,7 +148,7 @@ bool ltA_is_left_inverse(const ltA_modes *layout, int64_t size, const ltA_modes 
 }
 
 bool ltA_search_left_inverse(const ltA_modes *layout, int64_t size, ltA_modes *result) {
-  if (size > MAX_ELEMENTS) return false;
+  if (size > LTA_MAX_SEARCHED) return false;
   search s = {.layout = layout, .places = {{1, 0, true}}, .place_count = 1};
   if (!tabulate(&s, size) || !visit(&s, 0)) return false;
   result->count = 0;

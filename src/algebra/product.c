@@ -205,6 +205,26 @@ const lt_value *lt_raked_product(lt_arena *arena, const lt_value *block, const l
 /* ---- tile_to_shape ----------------------------------------------------------------------------
  */
 
+/* The first mode of the target that is no multiple of the block's. */
+static void fail_block(lt_arena *arena, const lt_value *block, const lt_value *target,
+                       const lt_value *block_shape) {
+  const lt_value *size = ltA_first(block_shape);
+  size_t mode = 0;
+  for (const lt_value *extent = ltA_first(target); extent < ltA_next(target); extent++, size++) {
+    int64_t below, above;
+    if (size->value > 0 && extent->value % size->value != 0) {
+      ltA_nearest_multiples(size->value, extent->value, &below, &above);
+      ltA_fail(arena, LT_INVALID,
+               "tile_to_shape: mode %z of block %v, %i, does not divide %i of the shape %v; the "
+               "nearest sizes that it would: %I and %I",
+               mode, block, ltA_int(size), ltA_int(extent), target, below, above);
+    }
+    mode++;
+  }
+  ltA_fail(arena, LT_INVALID, "tile_to_shape: block %v does not divide the shape %v", block,
+           target);
+}
+
 static bool check_block_divides(lt_arena *arena, const lt_value *block, const lt_value *target,
                                 const lt_value *block_shape) {
   if (!lt_is_static(target)) return !ltA_failed(arena);
@@ -212,8 +232,7 @@ static bool check_block_divides(lt_arena *arena, const lt_value *block, const lt
     ltA_fail(arena, LT_INVALID, "tile_to_shape: block %v of dynamic shape in the static shape %v",
              block, target);
   else if (!lt_evenly_divides(arena, target, block_shape))
-    ltA_fail(arena, LT_INVALID, "tile_to_shape: block %v of shape %v does not divide the shape %v",
-             block, block_shape, target);
+    fail_block(arena, block, target, block_shape);
   return !ltA_failed(arena);
 }
 

@@ -12,9 +12,19 @@ typedef struct leaf {
   lt_int stride;
 } leaf;
 
-static leaf refuse_stride(lt_arena *arena, const char *operation, const lt_value *layout,
-                          lt_int stride, const char *rule, int64_t n) {
-  ltA_fail(arena, LT_INVALID, "%s: stride %i of %v by %I: %s", operation, stride, layout, n, rule);
+static leaf refuse_stride(lt_arena *arena, const lt_value *layout, lt_int stride, int64_t n) {
+  int64_t below, above;
+  bool is_static = ltA_is_static_int(stride);
+  if (is_static)
+    ltA_nearest_divisors(n, stride.value < 0 ? -stride.value : stride.value, &below, &above);
+  else
+    ltA_nearest_multiples(n, stride.value, &below, &above);
+  ltA_fail(arena, LT_INVALID,
+           "upcast: stride %i of %v by %I: a %s; the nearest that would do: %I and %I", stride,
+           layout, n,
+           is_static ? "static stride must be a multiple or a divisor"
+                     : "dynamic stride must be a multiple",
+           below, above);
   return (leaf){ltA_static(1), ltA_static(0)};
 }
 
@@ -22,16 +32,12 @@ static leaf upcast_leaf(lt_arena *arena, const lt_value *layout, leaf x, int64_t
   if (ltA_is_constant(x.stride, 0)) return x;
   lt_int factor = ltA_static(n);
   if (!ltA_is_static_int(x.stride)) {
-    if (x.stride.value % n != 0)
-      return refuse_stride(arena, "upcast", layout, x.stride, "a dynamic stride must be a multiple",
-                           n);
+    if (x.stride.value % n != 0) return refuse_stride(arena, layout, x.stride, n);
     return (leaf){x.shape, ltA_div(arena, x.stride, factor)};
   }
   lt_int size = ltA_abs(arena, x.stride);
   if (ltA_failed(arena)) return x;
-  if (size.value % n != 0 && n % size.value != 0)
-    return refuse_stride(arena, "upcast", layout, x.stride,
-                         "a static stride must be a multiple or a divisor", n);
+  if (size.value % n != 0 && n % size.value != 0) return refuse_stride(arena, layout, x.stride, n);
   lt_int group = ltA_ceil_div(arena, factor, size);
   lt_int wide = ltA_ceil_div(arena, size, factor);
   return (leaf){ltA_ceil_div(arena, x.shape, group),
