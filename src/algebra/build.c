@@ -85,7 +85,7 @@ const lt_value *ltA_pair(lt_arena *arena, const lt_value *shape, const lt_value 
   if (v == NULL) return NULL;
   memcpy(v + 1, shape, shape->length * sizeof *v);
   memcpy(v + 1 + shape->length, stride, stride->length * sizeof *v);
-  return check_depth(arena, v);
+  return ltA_check_limits(arena, v) ? check_depth(arena, v) : NULL;
 }
 
 const lt_value *ltA_node(lt_arena *arena, lt_kind kind, const lt_value *const *children, size_t n) {

@@ -207,5 +207,5 @@ const lt_value *ltA_modes_to_layout(const ltA_modes *modes) {
   *layout = (lt_value){0, 0, (uint32_t)count, LT_LAYOUT};
   write_shapes(layout + 1, modes, shape_count);
   write_strides(layout + 1 + shape_count, modes, stride_count);
-  return layout;
+  return ltA_check_limits(modes->arena, layout) ? layout : NULL;
 }
