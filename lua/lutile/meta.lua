@@ -777,10 +777,13 @@ function functions.to_cute(x, offset) end
 ---@return string
 function functions.key(x) end
 
----The offsets of all indices, that of index i at place i + 1.
+---The offsets of all indices, that of index i at place i + 1 of a table; or into the elements of a
+---tensor in host memory, in their order, whose type must have these numbers. Gives the table or
+---tensor.
 ---@param layout lutile.Operand
----@return (integer|lutile.Value)[]
-function functions.offsets(layout) end
+---@param tensor? lutile.Tensor
+---@return (integer|lutile.Value)[]|lutile.Tensor
+function functions.offsets(layout, tensor) end
 
 ---An iterator over all coordinates with their offsets: for coordinate, offset in layout:each() do.
 ---@param layout lutile.Operand

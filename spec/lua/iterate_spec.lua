@@ -27,6 +27,26 @@ describe("offsets", function()
     assert.equal(lutile.tuple { 1, 1 }, offsets[4])
   end)
 
+  it("fill a tensor in the order of its coordinates", function()
+    local l = parse "Sw<2,0,2> o 0 o (4,4):(4,1)"
+    for _, dtype in ipairs { "s32", "s8", "f32", "f64" } do
+      local t = lutile.make_tensor(dtype, { 4, 4 }, { 4, 1 })
+      assert.equal(t, l:offsets(t))
+      for coordinate, offset in l:each() do assert.equal(offset, t(coordinate)) end
+    end
+  end)
+
+  it("must be numbers of the tensor's type, as many as it has elements", function()
+    local t = lutile.make_tensor("s8", 4)
+    assert.error_matches(function() parse "4:100":offsets(t) end,
+      "^offsets: 200 is no number of type s8$")
+    assert.error_matches(function() parse "5:1":offsets(t) end,
+      "offsets: a tensor of 4 elements for 5 offsets$")
+    assert.error_matches(function() lutile.make_identity_layout { 2, 2 }:offsets(t) end,
+      "^offsets: .* has offsets that are no integers of 64 bits$")
+    assert.error_matches(function() parse "4:1":offsets(4) end, "tensor expected, got number")
+  end)
+
   it("are refused where there are too many", function()
     assert.has_error(function() return lutile.offsets(1 << 40) end,
       "offsets: a table has no room for the 1099511627776 offsets")
