@@ -1,0 +1,49 @@
+/*
+** Runs of neighbouring elements of a matrix, read from and written to global memory as one vector.
+*/
+#pragma once
+
+#include "element.cuh"
+
+namespace epilogue {
+
+template <class Element, int kRun>
+struct Run {
+  static constexpr int kSize = sizeof(typename Element::Bits);
+  static constexpr int kBytes = kRun * kSize;
+  static constexpr int kWords = kBytes < 4 ? 1 : kBytes / 4;
+
+  unsigned words[kWords];
+
+  DEVICE static Run load(const void *source) {
+    Run run;
+    ptx::load_global<kBytes>(run.words, source);
+    return run;
+  }
+
+  DEVICE void store(void *target) const { ptx::store_global<kBytes>(target, words); }
+
+  DEVICE void clear() {
+#pragma unroll
+    for (int w = 0; w < kWords; w++) words[w] = 0;
+  }
+
+  DEVICE typename Element::Bits get(int i) const {
+    if constexpr (kSize == 8)
+      return words[2 * i] | (unsigned long long)words[2 * i + 1] << 32;
+    else
+      return (typename Element::Bits)(words[i * kSize / 4] >> i * kSize % 4 * 8);
+  }
+
+  /* Of a cleared run. */
+  DEVICE void set(int i, typename Element::Bits bits) {
+    if constexpr (kSize == 8) {
+      words[2 * i] = (unsigned)bits;
+      words[2 * i + 1] = (unsigned)(bits >> 32);
+    } else {
+      words[i * kSize / 4] |= (unsigned)bits << i * kSize % 4 * 8;
+    }
+  }
+};
+
+}  // namespace epilogue

@@ -1,0 +1,175 @@
+/*
+** PTX instructions, one a function. Memory instructions are volatile, so that they stay in order
+** among each other and between barriers; arithmetic is not, so that the compiler may move it.
+*/
+#pragma once
+
+#define DEVICE __device__ __forceinline__
+
+namespace ptx {
+
+/* ---- Shared memory -------------------------------------------------------------------------- */
+
+/* The 32-bit address within the shared window: what the instructions below take. */
+DEVICE unsigned shared_address(const void *pointer) {
+  unsigned address;
+  asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(address) : "l"(pointer));
+  return address;
+}
+
+DEVICE unsigned load_shared_b8(unsigned address) {
+  unsigned value;
+  asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address));
+  return value;
+}
+DEVICE unsigned load_shared_b16(unsigned address) {
+  unsigned value;
+  asm volatile("{ .reg .b16 h; ld.shared.b16 h, [%1]; cvt.u32.u16 %0, h; }"
+               : "=r"(value)
+               : "r"(address));
+  return value;
+}
+DEVICE void load_shared(unsigned &value, unsigned address) {
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address));
+}
+DEVICE void load_shared(unsigned long long &value, unsigned address) {
+  asm volatile("ld.shared.b64 %0, [%1];" : "=l"(value) : "r"(address));
+}
+
+/* Of 1, 2, 4, 8 or 16 bytes, as words. Seen by other threads after a barrier. */
+template <int kBytes>
+DEVICE void store_shared(unsigned address, const unsigned *words) {
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16, "");
+  if constexpr (kBytes == 1)
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(words[0]) : "memory");
+  else if constexpr (kBytes == 2)
+    asm volatile("{ .reg .b16 h; cvt.u16.u32 h, %1; st.shared.b16 [%0], h; }" ::"r"(address),
+                 "r"(words[0])
+                 : "memory");
+  else if constexpr (kBytes == 4)
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(words[0]) : "memory");
+  else if constexpr (kBytes == 8)
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(words[0]), "r"(words[1])
+                 : "memory");
+  else
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+}
+
+/*
+** Matrices of 8 rows of 16 bytes: lane 8 * i + r has the address of row r of matrix i, and lane
+** 4 * r + c gets word c of row r. Transposed: of 16-bit elements, lane 4 * c + r gets elements 2 * r
+** and 2 * r + 1 of column c. The warp's lanes take part together.
+*/
+template <int kMatrices, bool kTransposed>
+DEVICE void load_matrices(unsigned *words, unsigned address) {
+  static_assert(kMatrices == 1 || kMatrices == 2 || kMatrices == 4, "");
+  if constexpr (kMatrices == 4 && !kTransposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address));
+  else if constexpr (kMatrices == 4)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(address));
+  else if constexpr (kMatrices == 2 && !kTransposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(words[0]), "=r"(words[1])
+                 : "r"(address));
+  else if constexpr (kMatrices == 2)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(words[0]), "=r"(words[1])
+                 : "r"(address));
+  else if constexpr (!kTransposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                 : "=r"(words[0])
+                 : "r"(address));
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(words[0])
+                 : "r"(address));
+}
+
+/* ---- Asynchronous copies (compute capability 8.0) -------------------------------------------- */
+
+/*
+** Copies kBytes (4, 8 or 16) from global to shared memory, or writes zeros where 'is_inside' is
+** false; then 'source' is not read. Done, for this thread, after the wait for its group; for
+** others, after a barrier behind that.
+*/
+template <int kBytes>
+DEVICE void copy_async(unsigned target, const void *source, bool is_inside) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "");
+  int bytes = is_inside ? kBytes : 0;
+  if constexpr (kBytes == 16) /* past L1, which the tile would only displace */
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target),
+                 "l"(source), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(source),
+                 "n"(kBytes), "r"(bytes)
+                 : "memory");
+}
+/* Ends this thread's group of copies. */
+DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* Waits until at most kPending of this thread's groups are under way. */
+template <int kPending>
+DEVICE void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+/* ---- Global memory -------------------------------------------------------------------------- */
+
+/* kBytes from an address that is a multiple of kBytes, as words; fewer than 4 fill the low bits. */
+template <int kBytes>
+DEVICE void load_global(unsigned *words, const void *source) {
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16, "");
+  if constexpr (kBytes == 1)
+    asm volatile("ld.global.u8 %0, [%1];" : "=r"(words[0]) : "l"(source));
+  else if constexpr (kBytes == 2)
+    asm volatile("{ .reg .b16 h; ld.global.b16 h, [%1]; cvt.u32.u16 %0, h; }"
+                 : "=r"(words[0])
+                 : "l"(source));
+  else if constexpr (kBytes == 4)
+    asm volatile("ld.global.b32 %0, [%1];" : "=r"(words[0]) : "l"(source));
+  else if constexpr (kBytes == 8)
+    asm volatile("ld.global.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(words[0]), "=r"(words[1])
+                 : "l"(source));
+  else
+    asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "l"(source));
+}
+
+template <int kBytes>
+DEVICE void store_global(void *target, const unsigned *words) {
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16, "");
+  if constexpr (kBytes == 1)
+    asm volatile("st.global.u8 [%0], %1;" ::"l"(target), "r"(words[0]) : "memory");
+  else if constexpr (kBytes == 2)
+    asm volatile("{ .reg .b16 h; cvt.u16.u32 h, %1; st.global.b16 [%0], h; }" ::"l"(target),
+                 "r"(words[0])
+                 : "memory");
+  else if constexpr (kBytes == 4)
+    asm volatile("st.global.b32 [%0], %1;" ::"l"(target), "r"(words[0]) : "memory");
+  else if constexpr (kBytes == 8)
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(target), "r"(words[0]), "r"(words[1])
+                 : "memory");
+  else
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(target), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+}
+
+/* ---- Arithmetic ----------------------------------------------------------------------------- */
+
+/* f32 bits to the nearest tf32, ties away from zero; mma alone would cut the low bits off. */
+DEVICE unsigned round_tf32(unsigned bits) {
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(bits));
+  return rounded;
+}
+
+}  // namespace ptx

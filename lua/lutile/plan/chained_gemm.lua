@@ -1,0 +1,118 @@
+-- Plans of D = (A * B^T) * B^T for kernels/chained_gemm.cu: A is (m, n), B is (n, n), n at most 256.
+--
+-- The first product's accumulators are the second one's operand A as they lie in the registers.
+
+local lutile = require "lutile"
+local emit = require "lutile.plan.emit"
+local operand = require "lutile.plan.operand"
+local result = require "lutile.plan.result"
+
+local M = {}
+
+local LARGEST_N = 256
+
+-- For each register value of operand A (of any thread: they are alike), the accumulator that it is.
+local function accumulators_as_operand(p)
+  local index = lutile.make_layout { p.rows, p.columns }
+  local slice = p.mma:get_slice(0)
+  local C, A = slice:partition_C(index).layout, slice:partition_A(index).layout
+  local acc = lutile.make_layout(C.shape) -- compact registers
+  return lutile.composition(acc, lutile.composition(lutile.left_inverse(C), A))
+end
+
+local BLOCK = [[
+#define LUTILE_PLAN
+#include "element.cuh"
+#include "fragment.cuh"
+#include "mma.cuh"
+#include "swizzle.cuh"
+
+namespace plan {
+
+@CONSTANTS@
+
+using Operand = element::@TYPE@;  /* of A and B */
+using Element = element::@OUT@;  /* of D */
+
+@A@
+
+@B@
+
+/* The rows of B for a part of D's columns. */
+@ROWS@
+
+DEVICE void mma(float *d, const unsigned *a, const unsigned *b) { mma::@ATOM@((unsigned *)d, a, b); }
+
+/* The accumulator that is value i of operand A: acc .. (~C .. A). */
+@P@
+
+/* Coordinates in the rows of D of an accumulator: the thread's first, and value i from there. */
+@C@
+
+/* The values in the order in which they are written: runs of kRun neighbours. */
+@RUN@
+
+}  // namespace plan
+]]
+
+local Plan = {}
+Plan.__index = Plan
+
+function Plan:block()
+  local c = result.layouts(self.mma, self.rows, self.columns // self.parts)
+  local fields = {
+    CONSTANTS = emit.constants {
+      emit.constant("kBlockM", self.rows), emit.constant("kColumns", self.columns, "n or more"),
+      emit.constant("kBlockK", self.A.k), emit.constant("kAtomK", self.mma.shape_mnk[2]),
+      emit.constant("kSteps", self.steps), emit.constant("kStages", self.stages),
+      emit.constant("kThreads", self.threads), emit.constant("kWarpsN", 1),
+      emit.constant("kAsync", self.A.async or self.B.async),
+      emit.constant("kAtomsM", self.rows // lutile.tile_size(self.mma, 0), "of a warp"),
+      emit.constant("kAtomsN", self.columns // lutile.tile_size(self.mma, 1)),
+      emit.constant("kRun", self.run), emit.constant("kValuesOfPart", c.values),
+      emit.constant("kParts", self.parts), emit.constant("kColumnsOfPart", self.columns // self.parts),
+    },
+    TYPE = self.dtype, OUT = self.out, ATOM = self.atom,
+    A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
+    ROWS = operand.source(self.Rows, self.mma),
+    P = emit.functions { emit.layout("p_value", self.p_value) },
+    C = result.source(c),
+    RUN = emit.functions { emit.layout("run_value", lutile.make_layout(c.values)) },
+  }
+  return (BLOCK:gsub("@(%w+)@", fields))
+end
+
+function M.new(options)
+  local p = setmetatable({}, Plan)
+  for k, v in pairs(options) do p[k] = v end
+  p.arch = p.arch or 80
+  p.dtype, p.out = p.dtype or "f16", p.out or "f32"
+  if p.n > LARGEST_N then
+    error(("chained_gemm: n is %d, where %d is the most"):format(p.n, LARGEST_N), 2)
+  end
+  p.atom = p.atom or (p.arch < 80 and "SM75_16x8x8_" or "SM80_16x8x16_")
+    .. ("F32%s%sF32_TN"):format(p.dtype:upper(), p.dtype:upper())
+  p.block_k = p.block_k or 32
+  p.columns = (p.n + p.block_k - 1) // p.block_k * p.block_k
+  p.warps = p.warps or 8
+  p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps, 1, 1 })
+  p.threads = lutile.size(p.mma)
+  p.parts = p.parts or (p.columns % 32 == 0 and 2 or 1)
+  p.rows = p.rows or p.warps * p.mma.shape_mnk[0] * (p.columns <= 128 and 2 or 1)
+  p.steps = p.block_k // p.mma.shape_mnk[2]
+  p.stages = p.stages or (p.arch < 80 and 2 or 3)
+  p.run = p.run or 2
+  local function new_operand(name, struct, rows, major, vector)
+    return operand.new { name = name, struct = struct, rows = rows, k = p.block_k, bytes = 2, major = major,
+      vector_bytes = vector, steps = p.steps, threads = p.threads, arch = p.arch }
+  end
+  local vector = p.vector or {}
+  p.A = new_operand("A", "A", p.rows, p.a_major, vector.A)
+  p.B = new_operand("B", "B", p.columns, p.b_major, vector.B)
+  p.Rows = new_operand("B", "Rows", p.columns // p.parts, p.b_major, vector.B)
+  p.p_value = accumulators_as_operand(p)
+  p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
+  return p
+end
+
+return M

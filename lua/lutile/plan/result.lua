@@ -1,0 +1,31 @@
+-- Accumulators of a tiled matrix product: where in the tile of C each thread's values are.
+
+local lutile = require "lutile"
+local emit = require "lutile.plan.emit"
+
+local make_layout, composition = lutile.make_layout, lutile.composition
+
+local M = {}
+
+-- Coordinates of (rows, columns) of C, as layouts: of the thread, and from there of value i.
+function M.layouts(mma, rows, columns)
+  local parts = mma:thrfrg_C(make_layout { rows, columns })
+  local vmnk = mma:get_thr_layout_vmnk()
+  local modes = make_layout(parts[0][0], parts[0][1][0], parts[0][1][1],
+    make_layout(vmnk.shape[3], 0))
+  local thread = composition(modes, lutile.right_inverse(vmnk))
+  local row = make_layout({ rows, columns }, { 1, 0 })
+  local column = make_layout({ rows, columns }, { 0, 1 })
+  return { row = composition(row, thread), column = composition(column, thread),
+    row_step = composition(row, parts[1]), column_step = composition(column, parts[1]),
+    values = lutile.size(parts[1]) }
+end
+
+function M.source(c)
+  return emit.functions {
+    emit.layout("c_row", c.row), emit.layout("c_column", c.column),
+    emit.layout("c_row_step", c.row_step), emit.layout("c_column_step", c.column_step),
+  }
+end
+
+return M
