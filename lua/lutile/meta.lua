@@ -851,16 +851,6 @@ function functions.smem_ptr_flag_bits(bits) end
 ---@return lutile.Value
 function functions.as_position_independent_swizzle_layout(layout) end
 
----Writes a layout of one or two modes as a table of its offsets, mode 0 down and mode 1 across.
----@param layout lutile.Operand
----@param file? file* standard output
-function functions.print_layout(layout, file) end
-
----Writes the same table as a LaTeX document.
----@param layout lutile.Operand
----@param file? file* standard output
-function functions.print_latex(layout, file) end
-
 -- Kinds of values
 
 ---Whether x is a composed layout.
@@ -1480,10 +1470,40 @@ function functions.__syncthreads() end
 ---@param file? file* io.stdout
 function functions.print_layout(layout, file) end
 
----Prints a layout as a picture in LaTeX.
----@param layout lutile.Operand
+---Prints a layout as a picture in LaTeX; a TiledMMA as its operands A, B and C, and a TiledCopy as
+---its source and target, with a thread and a value in every cell.
+---@param x lutile.Operand|lutile.TiledMMA|lutile.MMA_Atom|lutile.TiledCopy
 ---@param file? file* io.stdout
-function functions.print_latex(layout, file) end
+function functions.print_latex(x, file) end
+
+---Prints where a layout (thread, value) -> place in a tile has each thread and value, in LaTeX.
+---@param layout lutile.Operand
+---@param tile lutile.Operand
+---@param file? file* io.stdout
+function functions.print_latex_tv(layout, tile, file) end
+
+---Options of svg.
+---@class lutile.svg_options
+---@field title? string|boolean what stands above: the operand's text, or nothing where it is false
+---@field cell? integer the size of a cell, in pixels; by its text where left out
+---@field axes? boolean whether rows and columns are numbered: true
+---@field banks? integer bits of an element: cells show their banks of shared memory
+---@field thread? integer|integer[] the threads that have colours: all
+---Of layouts "offset" (modulo 8), "tile", "bank" or "none", or a function of offset, m, n; of
+---threads and values "thread" (modulo 8), "value" or "none", or a function of thread, value.
+---@field color? string|function
+---Of layouts "offset", "coordinate", "index" or "bank"; of threads and values "TV", "T" or "V";
+---"none", or a function of the same arguments, whose text may have several lines.
+---@field labels? string|boolean|function
+
+---The picture of a layout of one or two modes, a TiledMMA (A left of C, B above it) or a TiledCopy
+---as the text of an SVG document; with a tile, of a layout (thread, value) -> place in the tile.
+---A table of options may be the last argument: svg(layout, {banks = 16, title = "shared memory"}).
+---@param x lutile.Operand|lutile.TiledMMA|lutile.MMA_Atom|lutile.TiledCopy
+---@param tile? lutile.Operand|lutile.svg_options
+---@param options? lutile.svg_options
+---@return string
+function functions.svg(x, tile, options) end
 
 ---Puts the module's names into a table (the globals where none is given), never over names that are
 ---there.

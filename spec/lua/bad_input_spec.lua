@@ -7,8 +7,8 @@ local enumerate = require "spec.support.enumerate"
 local parse, dyn, _ = lutile.parse, lutile.dyn, lutile._
 
 -- Functions that write, run code of the script, or take more than algebra's values.
-local LEFT_OUT = { print_layout = true, print_latex = true, print_tensor = true, using = true,
-  launch = true, sync = true, ["__syncthreads"] = true }
+local LEFT_OUT = { print_layout = true, print_latex = true, print_latex_tv = true,
+  print_tensor = true, using = true, launch = true, sync = true, ["__syncthreads"] = true }
 
 local cycle = {}
 cycle[1] = cycle
