@@ -168,12 +168,14 @@ static const lt_value *part_coordinate(lt_arena *arena, const lt_value *thread,
                                        const lt_value *divided) {
   if (ltA_failed(arena)) return NULL;
   const lt_value *rest = ltA_element(ltA_element(ltA_shape_of(divided), 1), 1);
+  const lt_value *any = lt_wildcard(arena);
+  if (any == NULL) return NULL;
   ltA_builder b;
   ltA_begin(&b, arena);
   size_t open = ltA_open(&b, LT_TUPLE);
-  for (size_t i = 0; i < ltA_rank(rest); i++) ltA_append(&b, lt_wildcard(arena));
+  for (size_t i = 0; i < ltA_rank(rest); i++) ltA_append(&b, any);
   ltA_close(&b, open, ltA_rank(rest));
-  return pair(arena, thread, pair(arena, lt_wildcard(arena), ltA_finish(&b)));
+  return pair(arena, thread, pair(arena, any, ltA_finish(&b)));
 }
 
 const lt_value *ltT_partition(lt_arena *arena, const lt_value *mma, ltT_matrix matrix,
