@@ -48,6 +48,7 @@ static bool settle(search *s, size_t open, size_t next, int64_t known) {
   if (known < INT64_MIN / 2) return false;
   s->places[open].is_open = false;
   for (int64_t j = 0; j < s->value_count && s->steps < MAX_STEPS; j++) {
+    s->steps++;
     if (s->values[j] != offset || (j - known) % digit != 0) continue;
     s->places[open].stride = (j - known) / digit;
     if (visit(s, next + 1)) return true;

@@ -339,13 +339,6 @@ void law_congruent(const call *c, bool answer) {
   if (same_profile(x, y) != answer) broken(c, "the other answer");
 }
 
-static bool has_basis(const lt_value *v) {
-  if (lt_kind_of(v) == LT_BASIS) return true;
-  for (size_t i = 0; is_tuple(v) && i < lt_rank(v); i++)
-    if (has_basis(lt_part(v, i))) return true;
-  return false;
-}
-
 /* All offsets as integers, or false. */
 static bool read_offsets(const lt_value *layout, wide *offsets, int *n) {
   *n = model_points(layout);

@@ -291,3 +291,10 @@ bool is_simple_injection(const lt_value *layout) {
   }
   return n > 0;
 }
+
+bool has_basis(const lt_value *v) {
+  if (lt_kind_of(v) == LT_BASIS) return true;
+  for (size_t i = 0; is_tuple(v) && i < lt_rank(v); i++)
+    if (has_basis(lt_part(v, i))) return true;
+  return false;
+}
