@@ -3,6 +3,7 @@
 ** says what the parameters are.
 */
 #include "cuda.h"
+#include "embedded.h"
 
 /* ---- Layouts as text ------------------------------------------------------------------------- */
 
@@ -67,6 +68,14 @@ static int fits_32_bits(lua_State *L) {
 static int blank(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   return ltL_push_text(L, S, ltL_check_at(L, S, "cuda.blank", 1, 'm'), lt_cuda_blank_text);
+}
+
+/* embedded(name): a file that is kept in the binary, or nil. */
+static int embedded(lua_State *L) {
+  const ltL_embedded *file = ltL_find_embedded(luaL_checkstring(L, 1));
+  if (file == NULL) return 0;
+  lua_pushlstring(L, file->text, file->size);
+  return 1;
 }
 
 /* ---- Reading the table ------------------------------------------------------------------------ */
@@ -244,9 +253,13 @@ static int compile(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"blank", blank}, {"compile", compile},           {"count_dynamic", count_dynamic},
-    {"emit", emit},   {"emitted_form", emitted_form}, {"fits_32_bits", fits_32_bits},
-    {NULL, NULL}};
+static const luaL_Reg functions[] = {{"blank", blank},
+                                     {"compile", compile},
+                                     {"count_dynamic", count_dynamic},
+                                     {"embedded", embedded},
+                                     {"emit", emit},
+                                     {"emitted_form", emitted_form},
+                                     {"fits_32_bits", fits_32_bits},
+                                     {NULL, NULL}};
 
 void ltL_open_cuda_compile(lua_State *L) { ltL_set_cuda_functions(L, functions); }

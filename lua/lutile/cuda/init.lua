@@ -1,0 +1,177 @@
+-- CUDA: devices, tensors on them, and kernels compiled for the layouts that a script works out.
+
+local driver = require "lutile.cuda.driver"
+local copies = require "lutile.cuda.copy"
+local source = require "lutile.cuda.source"
+
+local M = {}
+
+-- An error of this module's own functions is the calling script's.
+local function guard(f)
+  return function(...)
+    local results = table.pack(pcall(f, ...))
+    if results[1] then return table.unpack(results, 2, results.n) end
+    local message = results[2]
+    if type(message) ~= "string" then error(message, 0) end
+    error(message:gsub("^lutile%.[%w_.]*:%d+: ", ""), 2)
+  end
+end
+
+-- ---- What there is -----------------------------------------------------------------------------
+
+M.available = driver.available        -- true, or false and why
+M.has_compiler = driver.has_compiler  -- the same of NVRTC
+M.count = driver.count
+M.info = driver.info
+M.cache = driver.cache
+M.statistics = driver.statistics
+M.synchronize = driver.synchronize
+
+local Device = {}
+Device.__index = Device
+
+function Device:__tostring()
+  return ("device %d: %s, compute capability %s"):format(self.index, self.name,
+    self.compute_capability)
+end
+
+function Device:used() return driver.used(self.index) end
+function Device:limit(bytes) return driver.limit(bytes, self.index) end
+function Device:free_memory() return (driver.memory(self.index)) end
+function Device:synchronize() return driver.synchronize(self.index) end
+function Device:stream() return driver.stream(self.index) end
+function Device:event() return driver.event(self.index) end
+function Device:can_access_peer(other) return driver.can_access_peer(self.index, other.index) end
+function Device:enable_peer(other) return driver.enable_peer(self.index, other.index) end
+
+M.device = guard(function(i) return setmetatable(driver.device_properties(i or 0), Device) end)
+
+function M.devices()
+  local list = {}
+  for i = 0, driver.count() - 1 do list[i + 1] = M.device(i) end
+  return list
+end
+
+-- ---- Memory ------------------------------------------------------------------------------------
+
+-- What names a place: this module (device 0), a device, its number.
+local function device_of(place)
+  if place == nil or place == M then return 0 end
+  if getmetatable(place) == Device then return place.index end
+  if math.type(place) == "integer" then return place end
+  error(("a device expected, got %s"):format(type(place)), 0)
+end
+
+-- alloc(bytes [, device]), alloc(dtype, count [, device]): a buffer of any content.
+M.alloc = guard(function(dtype, count, device)
+  if type(dtype) == "number" then return driver.buffer("u8", dtype, device_of(count)) end
+  return driver.buffer(dtype, count, device_of(device))
+end)
+
+M.used = guard(function(device) return driver.used(device_of(device)) end)
+M.memory = guard(function(device) return driver.memory(device_of(device)) end)
+M.limit = guard(function(bytes, device) return driver.limit(bytes, device_of(device)) end)
+
+-- tensor(dtype, layout [, device]) with memory of its own; tensor(buffer, layout).
+M.tensor = guard(function(data, layout, device)
+  if type(data) ~= "string" then return driver.view(data, data:dtype(), 0, layout) end
+  local buffer = driver.buffer(data, driver.extent(layout), device_of(device))
+  return driver.view(buffer, data, 0, layout)
+end)
+
+-- A tensor of the host in pinned memory.
+M.pinned = guard(function(dtype, layout, device)
+  local buffer = driver.pinned_buffer(dtype, driver.extent(layout), device_of(device))
+  return driver.view(buffer, dtype, 0, layout)
+end)
+
+M.is_device_tensor = copies.is_on_device
+
+-- t:to(cuda), t:to(device) [, stream]: the tensor on a device, with the same layout.
+M.to = guard(function(t, place, stream) return copies.to_device(t, device_of(place), stream) end)
+
+-- t:to_host([stream]): the tensor in memory of the host, with the same layout.
+M.to_host = guard(copies.to_host)
+
+-- copy(source, target [, stream]): between tensors of any layouts, wherever they are.
+M.copy = guard(copies.copy)
+
+-- ---- Streams, events ---------------------------------------------------------------------------
+
+M.stream = guard(function(device) return driver.stream(device_of(device)) end)
+M.event = guard(function(device) return driver.event(device_of(device)) end)
+
+-- ---- Kernels -----------------------------------------------------------------------------------
+
+local FIELDS = { source = "string", file = "string", name = "string", layouts = "table",
+  values = "table", types = "table", arch = "string", options = "table", index = "number",
+  prelude = "string", device = true }
+
+local function check_fields(spec)
+  if type(spec) ~= "table" then
+    error(("compile: a table expected, got %s"):format(type(spec)), 0)
+  end
+  for key, value in pairs(spec) do
+    local wanted = FIELDS[key]
+    if not wanted then error(("compile: no option '%s'"):format(tostring(key)), 0) end
+    if wanted ~= true and type(value) ~= wanted then
+      error(("compile: '%s' is a %s, not a %s"):format(key, type(value), wanted), 0)
+    end
+  end
+  if (spec.source == nil) == (spec.file == nil) then
+    error("compile: either 'source' or 'file' is needed", 0)
+  end
+  if spec.index and spec.index ~= 32 and spec.index ~= 64 then
+    error("compile: 'index' is 32 or 64", 0)
+  end
+end
+
+local function options_of(spec)
+  local options = { "--std=c++17", "--device-as-default-execution-space",
+    "--pre-include=generated.cuh" }
+  return table.move(spec.options or {}, 1, #(spec.options or {}), #options + 1, options)
+end
+
+--[[
+compile{source = text | file = name, name =, layouts =, values =, types =, arch =, options =}
+
+  name      the kernel; by default the file's name without its ending
+  layouts   by name: layouts, tensors, TiledMMAs, TiledCopies, tables of them: types in namespace
+            'layout' (kernels/lutile.cuh says what they have)
+  values    numbers and booleans: constants in namespace 'value'; strings: macros
+  types     element types: aliases in namespace 'type'. A key with '::' in it says only what a
+            parameter of that type takes
+  index     32 or 64 (the default): bits of the dynamic integers of layouts
+  prelude   more text before the kernel's
+  arch      "sm_90a"; by default the device's
+  options   NVRTC's
+  device    a device; by default 0
+
+The kernel has name, arch, key, origin ("compiled", "disk", "memory"), source (all of what was
+compiled) and parameters; launch{...}(...), resources(), occupancy(threads, shared), image().
+]]
+M.compile = guard(function(spec)
+  check_fields(spec)
+  local text, folder = spec.source, nil
+  if spec.file then text, folder = source.find(spec.file) end
+  local file = spec.file and spec.file:match "[^/]+$" or "kernel.cu"
+  local name = spec.name or spec.file and file:match "^[%w_]+"
+  if not name then error("compile: 'name' is needed: of the kernel in 'source'", 0) end
+  local options = options_of(spec)
+  local generated, known = source.generate(spec)
+  local header_names, header_texts = source.headers(text, generated, folder, options)
+  return driver.compile {
+    kernel = name, file = file, text = text, header_names = header_names,
+    header_texts = header_texts, options = options, arch = spec.arch,
+    device = device_of(spec.device),
+    parameters = source.parameters(name, text, known, spec.types or {}, spec.index or 64),
+    source = generated .. "\n" .. text,
+  }
+end)
+
+copies.compile = M.compile
+
+-- The type that a layout is written as, as text: emit(layout, name [, bits of its integers]).
+M.emit = guard(driver.emit)
+
+return M
