@@ -15,6 +15,14 @@ describe("README.md", function()
     end)
   end
 
+  it("has the picture of a TiledMMA", function()
+    local example, path = readme:match "This is `(svg.-)`.-%!%[[^%]]*%]%((.-)%)"
+    local r = command.execute(("io.write(%s)"):format(example))
+    local picture = assert(io.open(path))
+    assert.is_true(picture:read "a" == r.out)
+    picture:close()
+  end)
+
   for example, result in readme:gmatch "\n| [^|]+ | `([^`]*)` | `([^`]*)` |" do
     it(("shows what %s gives"):format(example), function()
       local chunk = ("R = make_layout({ 4, 8 }, LayoutRight) print(%s)"):format(example)
