@@ -318,6 +318,27 @@ describe("svg of a TiledCopy", function()
     assert.is_true(S[#S].x < D[1].x and S[1].y == D[1].y)
   end)
 
+  it("has elements where threads find them, tilers that reorder among them", function()
+    local N = lutile.make_layout({ 8, 2, 2 }, { 1, 16, 8 })
+    local mma = lutile.make_tiled_mma(ATOM, lutile.make_layout { 1, 2, 1 },
+      lutile.make_tile(16, N, 16))
+    local copy = lutile.make_tiled_copy_B(lutile.Copy_Atom("SM75_U32x4_LDSM_N", "f16"), mma)
+    local panels = panels_of(lutile.svg(copy))
+    local place = lutile.make_identity_tensor { 32, 16 }
+    for i, part in ipairs { "partition_S", "partition_D" } do
+      assert.equal(32 * 16, #panels[i])
+      for thread = 0, 63 do
+        local slice = copy:get_slice(thread)
+        local elements = slice[part](slice, place)
+        for value = 0, lutile.size(elements, 0) - 1 do
+          local element = elements(value, 0, 0)
+          local cell = panels[i][element[0] * 16 + element[1] + 1]
+          assert.equal(1, holders { cell }[("%d %d"):format(thread, value)])
+        end
+      end
+    end
+  end)
+
   it("colours one thread of a slice", function()
     local copy = lutile.make_tiled_copy(lutile.Copy_Atom("UniversalCopy<u128>", "f16"),
       lutile.make_layout({ 8, 4 }, { 4, 1 }), lutile.make_layout { 1, 8 })
