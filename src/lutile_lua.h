@@ -50,6 +50,43 @@ LT_API const lt_value *lt_lua_check(lua_State *L, int index);
 */
 LT_API const lt_value *lt_lua_convert(lua_State *L, int index, lt_arena *arena);
 
+/* ---- A sandbox ------------------------------------------------------------------------------- */
+
+/* What scripts in a sandbox may use; 0 is as much as they like. */
+typedef struct lt_lua_limits {
+  size_t memory;        /* bytes, of the whole state: some 500 KiB are taken by the libraries */
+  int64_t instructions; /* of Lua's virtual machine, to some thousands; calls cost more */
+  int64_t milliseconds;
+} lt_lua_limits;
+
+/*
+** A new state for scripts that are not trusted, with lutile open in it; NULL when there is no
+** memory, or less than the libraries take. Scripts have Lua's basic functions, coroutine, math,
+** string, table and utf8, without what reaches files, other processes, the host or its devices
+** (io, os, package, debug, dofile, loadfile, warn, lutile.cuda), and:
+**
+** - load takes text alone; require finds lutile's own modules alone;
+** - setmetatable refuses __gc, and string's metatable is locked;
+** - patterns of string.find, match, gmatch and gsub are refused where their repetitions could take
+**   long on a text of that length;
+** - xpcall calls its handler after the error has left the function;
+** - collectgarbage collects, steps and counts.
+**
+** A script that reaches a limit is ended by an error that its own pcall cannot hold back ("out of
+** time: ..."), or in the case of memory by "not enough memory". One call of a function in C is not
+** interrupted: those of lutile take as long as their operands are large.
+**
+** Load scripts with luaL_loadbufferx in mode "t", and call them with lua_pcall. A coroutine of a
+** script that reached a limit must not be closed or resumed by the host.
+*/
+LT_API lua_State *lt_lua_new_sandbox(const lt_lua_limits *limits);
+
+/* Instructions and time start again at 0, for the next script of a sandbox's main thread. */
+LT_API void lt_lua_renew_sandbox(lua_State *L);
+
+/* Closes a sandbox; lua_close alone would leak. NULL is passed over. */
+LT_API void lt_lua_close_sandbox(lua_State *L);
+
 #ifdef __cplusplus
 }
 #endif

@@ -100,6 +100,7 @@ typedef struct position {
 */
 static void check_divisibility(ltA_composition *c, const ltA_digits *digits, size_t i,
                                position before, lt_int steps, position after) {
+  if (ltA_failed(c->arena)) return; /* the numbers are beyond 64 bits */
   int64_t n = digits->modes.items[i].shape.value;
   int64_t step = before.stride.value < 0 ? -before.stride.value : before.stride.value;
   int64_t rest = before.rest.value;
