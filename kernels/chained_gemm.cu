@@ -33,6 +33,7 @@ constexpr int kAtomK = 16;
 constexpr int kSteps = 2;
 constexpr int kStages = 3;
 constexpr int kThreads = 256;
+constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers */
 constexpr int kWarpsN = 1;
 constexpr bool kAsync = true;
 constexpr int kAtomsM = 1;  /* of a warp */
@@ -391,7 +392,7 @@ DEVICE void write_part(const Part &acc, char *d, long long d_row, long long d_co
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-extern "C" __global__ void __launch_bounds__(plan::kThreads)
+extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
     chained_gemm(const char *a, const char *b, char *d, int m, int n, long long a_row,
                  long long a_k, long long b_row, long long b_k, long long d_row,
                  long long d_column) {

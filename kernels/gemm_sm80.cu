@@ -34,6 +34,7 @@ constexpr int kAtomK = 16;
 constexpr int kSteps = 2;
 constexpr int kStages = 4;
 constexpr int kThreads = 256;
+constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers */
 constexpr bool kAsync = true;
 constexpr int kAtomsM = 4;  /* of a warp */
 constexpr int kAtomsN = 8;
@@ -333,7 +334,7 @@ DEVICE void write_tile(const Epilogue &epilogue, const Accumulators &acc, Tile t
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-extern "C" __global__ void __launch_bounds__(plan::kThreads)
+extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
     gemm(const char *a, const char *b, char *c, char *d, const void *bias, int m, int n, int k,
          int batches, long long a_row, long long a_k, long long a_batch, long long b_row,
          long long b_k, long long b_batch, long long c_row, long long c_column, long long c_batch,

@@ -65,7 +65,9 @@ function Plan:block()
       emit.constant("kBlockM", self.rows), emit.constant("kColumns", self.columns, "n or more"),
       emit.constant("kBlockK", self.A.k), emit.constant("kAtomK", self.mma.shape_mnk[2]),
       emit.constant("kSteps", self.steps), emit.constant("kStages", self.stages),
-      emit.constant("kThreads", self.threads), emit.constant("kWarpsN", 1),
+      emit.constant("kThreads", self.threads),
+      emit.constant("kBlocks", self.blocks, "of a multiprocessor, at least: bounds registers"),
+      emit.constant("kWarpsN", 1),
       emit.constant("kAsync", self.A.async or self.B.async),
       emit.constant("kAtomsM", self.rows // lutile.tile_size(self.mma, 0), "of a warp"),
       emit.constant("kAtomsN", self.columns // lutile.tile_size(self.mma, 1)),
@@ -101,7 +103,7 @@ function M.new(options)
   p.rows = p.rows or p.warps * p.mma.shape_mnk[0] * (p.columns <= 128 and 2 or 1)
   p.steps = p.block_k // p.mma.shape_mnk[2]
   p.stages = p.stages or (p.arch < 80 and 2 or 3)
-  p.run = p.run or 2
+  p.run, p.blocks = p.run or 2, p.blocks or 1
   local function new_operand(name, struct, rows, major, vector)
     return operand.new { name = name, struct = struct, rows = rows, k = p.block_k, bytes = 2, major = major,
       vector_bytes = vector, steps = p.steps, threads = p.threads, arch = p.arch }

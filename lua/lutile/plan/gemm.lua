@@ -83,6 +83,7 @@ local function constants(p, c)
     emit.constant("kBlockK", p.tile[3]), emit.constant("kAtomK", p.mma.shape_mnk[2]),
     emit.constant("kSteps", p.steps), emit.constant("kStages", p.stages),
     emit.constant("kThreads", p.threads),
+    emit.constant("kBlocks", p.blocks, "of a multiprocessor, at least: bounds registers"),
     emit.constant("kAsync", p.A.async or p.B.async),
     emit.constant("kAtomsM", p.tile[1] // lutile.tile_size(p.mma, 0), "of a warp"),
     emit.constant("kAtomsN", p.tile[2] // lutile.tile_size(p.mma, 1)),
@@ -130,7 +131,7 @@ function M.new(options)
     p.permutation)
   p.threads = lutile.size(p.mma)
   p.steps = p.tile[3] // p.mma.shape_mnk[2]
-  p.group = p.group or 8
+  p.group, p.blocks = p.group or 8, p.blocks or 1
   local vector = p.vector or {}
   local bytes = BYTES[p.dtype]
   p.A = operand.new { name = "A", rows = p.tile[1], k = p.tile[3], bytes = bytes, major = p.a_major,
