@@ -2,6 +2,7 @@
 ** CUDA for lutile: devices, memory, streams, graphs, and kernels compiled at run time for the
 ** layouts that a program works out. No CUDA types: the driver (libcuda) and the compiler (NVRTC)
 ** are opened when they are first needed, and one binary serves machines with and without them.
+** LUTILE_LIBCUDA and LUTILE_NVRTC may name their files; LUTILE_CUDA=off does without.
 **
 **     lt_error error = {LT_OK, ""};
 **     lt_cuda *cuda = lt_cuda_open(NULL, &error);

@@ -178,11 +178,21 @@ static void say_scaled(emitter *e, const run *r) {
   say_leaf(e, r->stride);
 }
 
+static bool adds_nothing(const component *c, const run *runs, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!is_nothing(c, runs[i].stride)) return false;
+  return true;
+}
+
 /*
 ** The statements that take a linear index 'i' apart: the rest of each division goes to the runs
 ** that follow, and all that is left to the last.
 */
 static void say_split(emitter *e, const component *c, const run *runs, size_t n) {
+  if (adds_nothing(c, runs, n)) {
+    say(e, " (void)i; return 0; }\n");
+    return;
+  }
   say(e, " index r = 0;");
   for (size_t i = 0; i < n; i++) {
     bool last = i + 1 == n;
@@ -207,16 +217,14 @@ static void say_head(emitter *e, const component *c, const path *p, const char *
   say(e, "(%s)%s {", argument, e->after);
 }
 
-/* The function of a linear index of the mode at 'p'. */
+/* The function of a linear index of the mode at 'p'. The writer may write to the arena: nothing is released. */
 static void say_linear(emitter *e, const component *c, const path *p, const lt_value *shape,
                        const lt_value *stride) {
-  ltA_mark mark = ltA_get_mark(e->arena);
   run *runs = ltA_new_bytes(e->arena, (ltA_count_leaves(shape) + 1) * sizeof *runs);
   if (runs == NULL) return;
   size_t n = collect_runs(c, shape, stride, runs, 0);
   say_head(e, c, p, "index i");
   say_split(e, c, runs, n);
-  ltA_release(e->arena, mark);
 }
 
 /* The function of a coordinate (c0, c1, ...) of the mode at 'p'. */

@@ -84,6 +84,12 @@ static bool open_library(lt_cuda *cuda, ltD_library *library, const char *file) 
   return library->handle != NULL;
 }
 
+/* The file that the user names for a library, or NULL. */
+static const char *named_file(const char *variable) {
+  const char *file = getenv(variable);
+  return file == NULL || file[0] == '\0' ? NULL : file;
+}
+
 /* Records why the library is not there; the first reason stays. */
 static bool refuse(lt_cuda *cuda, ltD_library *library, const char *reason, const char *detail) {
   if (library->handle != NULL) dlclose(library->handle);
@@ -130,19 +136,25 @@ static bool repeat(lt_cuda *cuda, const ltD_library *library) {
   return ltD_fail(cuda, LT_DEVICE, "%s", library->reason == NULL ? "no CUDA" : library->reason);
 }
 
+static bool find_driver(lt_cuda *cuda) {
+  ltD_library *library = &cuda->driver.library;
+  const char *named = named_file("LUTILE_LIBCUDA");
+  if (named != NULL) return open_library(cuda, library, named);
+  if (open_library(cuda, library, "libcuda.so.1")) return true;
+  char *file = find_file(cuda, "libcuda.so.1");
+  bool opened = file != NULL && open_library(cuda, library, file);
+  ltD_delete_text(cuda, file);
+  return opened;
+}
+
 bool ltD_open_driver(lt_cuda *cuda) {
   ltD_driver *d = &cuda->driver;
   if (d->library.tried) return repeat(cuda, &d->library);
   d->library.tried = true;
   if (is_switched_off())
     return refuse(cuda, &d->library, "CUDA is switched off by LUTILE_CUDA", "");
-  if (!open_library(cuda, &d->library, "libcuda.so.1")) {
-    char *file = find_file(cuda, "libcuda.so.1");
-    bool opened = file != NULL && open_library(cuda, &d->library, file);
-    ltD_delete_text(cuda, file);
-    if (!opened)
-      return refuse(cuda, &d->library, "no NVIDIA driver: libcuda.so.1 is not found", "");
-  }
+  if (!find_driver(cuda))
+    return refuse(cuda, &d->library, "no NVIDIA driver: libcuda.so.1 is not found", "");
   const char *missing = fetch_driver(d);
   if (missing == NULL) return true;
   return refuse(cuda, &d->library, "the NVIDIA driver is too old: it has no ", missing);
@@ -196,6 +208,8 @@ bool ltD_find_compiler(lt_cuda *cuda) {
   if (is_switched_off())
     return refuse(cuda, &c->library, "CUDA is switched off by LUTILE_CUDA", "");
   const char *const *names = compiler_names(cuda);
+  const char *named = named_file("LUTILE_NVRTC");
+  if (named != NULL) c->library.path = ltD_text(cuda, "%s", named);
   for (const char *const *name = names; *name != NULL && c->library.path == NULL; name++)
     c->library.path = find_file(cuda, *name);
   if (c->library.path == NULL && !find_by_opening(cuda, names))

@@ -105,7 +105,14 @@ static void append(lt_cuda *cuda, char **log, const char *text, size_t length) {
   *log = longer;
 }
 
-/* NVRTC's log, each message followed by its line of the source (NVRTC itself shows none). */
+/* Whether the log goes on with the line itself, as that of newer NVRTCs does. */
+static bool is_shown(const char *rest, const char *line, size_t length) {
+  while (length > 0 && (*line == ' ' || *line == '\t')) line++, length--;
+  rest += strspn(rest, " \t");
+  return strncmp(rest, line, length) == 0;
+}
+
+/* NVRTC's log, each message followed by its line of the source. */
 static char *explain(lt_cuda *cuda, const lt_cuda_source *source, const char *log) {
   char *out = ltD_text(cuda, "%s", "");
   while (*log != '\0') {
@@ -113,12 +120,13 @@ static char *explain(lt_cuda *cuda, const lt_cuda_source *source, const char *lo
     const char *line = line_of_message(source, log, length, &line_length);
     append(cuda, &out, log, length);
     append(cuda, &out, "\n", 1);
-    if (line != NULL) {
-      append(cuda, &out, "  | ", 4);
+    const char *rest = log + length + (log[length] == '\n');
+    if (line != NULL && !is_shown(rest, line, line_length)) {
+      append(cuda, &out, "  ", 2);
       append(cuda, &out, line, line_length < 200 ? line_length : 200);
       append(cuda, &out, "\n", 1);
     }
-    log += length + (log[length] == '\n');
+    log = rest;
   }
   return out;
 }

@@ -246,8 +246,8 @@ How elements of 'bits' bits go from one layout to another of the same size: a ta
 
   kind    "copy", "copy_transposed" or "copy_elements": the kernel
   modes   {n, s, d}: extents, and strides of source and target, in units of 'bytes'
-  bytes   that an access moves; for a transposition, of an element, with vectors of source_vector and
-          target_vector elements
+  bytes   that an access moves; for a transposition, of an element, with vectors of source_vector
+          and target_vector elements
 
 'starts' are the offsets of the first elements (s, d), 'addresses' where these lie in memory.
 ]]

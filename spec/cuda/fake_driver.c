@@ -1,0 +1,422 @@
+/*
+** A libcuda for specs on machines without a GPU: memory of the host in the place of a device's,
+** kernels that do nothing. What is asked of it is written, a line a call, to the file that
+** FAKE_CUDA_LOG names.
+**
+**   FAKE_CUDA_MEMORY     bytes of a device (default 1 GiB); FAKE_CUDA_DEVICES of them (default 1)
+**   FAKE_CUDA_ARGUMENTS  sizes of a kernel's arguments, "8,4": launches write their bytes
+**   FAKE_CUDA_FAULT      an error number that synchronizing gives after a launch
+*/
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700 };
+
+typedef struct allocation {
+  struct allocation *next;
+  size_t size;
+} allocation;
+
+static allocation *allocations;
+static size_t used;
+static int launches;
+static void *current;
+static int contexts[16];
+
+static void note(const char *line) {
+  const char *name = getenv("FAKE_CUDA_LOG");
+  FILE *file = name == NULL ? NULL : fopen(name, "a");
+  if (file == NULL) return;
+  fprintf(file, "%s\n", line);
+  fclose(file);
+}
+
+static int note_call(const char *line) {
+  note(line);
+  return SUCCESS;
+}
+
+static size_t setting(const char *name, size_t otherwise) {
+  const char *text = getenv(name);
+  return text == NULL ? otherwise : (size_t)strtoull(text, NULL, 10);
+}
+
+static int fault(void) { return launches > 0 ? (int)setting("FAKE_CUDA_FAULT", SUCCESS) : SUCCESS; }
+
+/* ---- Devices -------------------------------------------------------------------------------- */
+
+API int cuInit(unsigned flags) {
+  (void)flags;
+  return SUCCESS;
+}
+
+API int cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return SUCCESS;
+}
+
+API int cuDeviceGetCount(int *count) {
+  *count = (int)setting("FAKE_CUDA_DEVICES", 1);
+  return SUCCESS;
+}
+
+API int cuDeviceGet(int *device, int ordinal) {
+  *device = ordinal;
+  return SUCCESS;
+}
+
+API int cuDeviceGetName(char *name, int size, int device) {
+  snprintf(name, (size_t)size, "Fake %d", device);
+  return SUCCESS;
+}
+
+API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  (void)device;
+  *bytes = setting("FAKE_CUDA_MEMORY", (size_t)1 << 30);
+  return SUCCESS;
+}
+
+/* Compute capability 8.0, 108 multiprocessors, 163 KB of shared memory for a block that opts in. */
+API int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  (void)device;
+  switch (attribute) {
+    case 75: *value = 8; break;
+    case 76: *value = 0; break;
+    case 16: *value = 108; break;
+    case 1: *value = 1024; break;
+    case 10: *value = 32; break;
+    case 8: *value = 49152; break;
+    case 97: *value = 166912; break;
+    case 81: *value = 167936; break;
+    case 38: *value = 40 << 20; break;
+    default: *value = 0; break;
+  }
+  return SUCCESS;
+}
+
+API int cuDeviceCanAccessPeer(int *can, int device, int peer) {
+  (void)device;
+  (void)peer;
+  *can = 1;
+  return SUCCESS;
+}
+
+/* ---- Contexts ------------------------------------------------------------------------------- */
+
+API int cuDevicePrimaryCtxRetain(void **context, int device) {
+  *context = &contexts[device];
+  return note_call("retain");
+}
+
+API int cuDevicePrimaryCtxRelease_v2(int device) {
+  (void)device;
+  return note_call("release");
+}
+
+API int cuCtxGetCurrent(void **context) {
+  *context = current;
+  return SUCCESS;
+}
+
+API int cuCtxSetCurrent(void *context) {
+  current = context;
+  return SUCCESS;
+}
+
+/* One level is as deep as this needs to be. */
+static void *below;
+
+API int cuCtxPushCurrent_v2(void *context) {
+  below = current;
+  current = context;
+  return SUCCESS;
+}
+
+API int cuCtxPopCurrent_v2(void **context) {
+  *context = current;
+  current = below;
+  return SUCCESS;
+}
+
+API int cuCtxSynchronize(void) { return fault(); }
+
+API int cuCtxEnablePeerAccess(void *context, unsigned flags) {
+  (void)context;
+  (void)flags;
+  return SUCCESS;
+}
+
+/* ---- Errors --------------------------------------------------------------------------------- */
+
+static const struct {
+  int error;
+  const char *name, *text;
+} errors[] = {
+    {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}};
+
+static int find_error(int error, const char **text, int wants_name) {
+  for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    if (errors[i].error != error) continue;
+    *text = wants_name ? errors[i].name : errors[i].text;
+    return SUCCESS;
+  }
+  *text = NULL;
+  return INVALID_VALUE;
+}
+
+API int cuGetErrorName(int error, const char **text) { return find_error(error, text, 1); }
+API int cuGetErrorString(int error, const char **text) { return find_error(error, text, 0); }
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+API int cuMemAlloc_v2(uint64_t *p, size_t size) {
+  if (size == 0) return INVALID_VALUE;
+  if (size > setting("FAKE_CUDA_MEMORY", (size_t)1 << 30) - used) {
+    note("out of memory");
+    return OUT_OF_MEMORY;
+  }
+  allocation *a = calloc(1, sizeof *a + 256 + size);
+  if (a == NULL) return OUT_OF_MEMORY;
+  a->next = allocations;
+  a->size = size;
+  allocations = a;
+  used += size;
+  *p = ((uint64_t)(uintptr_t)(a + 1) + 255) / 256 * 256;
+  return note_call("alloc");
+}
+
+API int cuMemFree_v2(uint64_t p) {
+  for (allocation **at = &allocations; *at != NULL; at = &(*at)->next) {
+    allocation *a = *at;
+    if (((uint64_t)(uintptr_t)(a + 1) + 255) / 256 * 256 != p) continue;
+    used -= a->size;
+    *at = a->next;
+    free(a);
+    return note_call("free");
+  }
+  note("free of what is not there");
+  return INVALID_VALUE;
+}
+
+API int cuMemGetInfo_v2(size_t *available, size_t *total) {
+  *total = setting("FAKE_CUDA_MEMORY", (size_t)1 << 30);
+  *available = *total - used;
+  return SUCCESS;
+}
+
+API int cuMemHostRegister_v2(void *p, size_t size, unsigned flags) {
+  (void)flags;
+  if ((uintptr_t)p % 4096 != 0 || size % 4096 != 0) return INVALID_VALUE;
+  return note_call("pin");
+}
+
+API int cuMemHostUnregister(void *p) {
+  (void)p;
+  return note_call("unpin");
+}
+
+API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream) {
+  (void)stream;
+  memcpy((void *)(uintptr_t)to, from, size);
+  return SUCCESS;
+}
+
+API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream) {
+  (void)stream;
+  memcpy(to, (const void *)(uintptr_t)from, size);
+  return SUCCESS;
+}
+
+API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, void *stream) {
+  (void)stream;
+  memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
+  return SUCCESS;
+}
+
+API int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t size, void *stream) {
+  (void)stream;
+  memset((void *)(uintptr_t)to, byte, size);
+  return SUCCESS;
+}
+
+/* ---- Streams, events, graphs ---------------------------------------------------------------- */
+
+API int cuStreamCreate(void **stream, unsigned flags) {
+  (void)flags;
+  *stream = malloc(1);
+  return note_call("stream");
+}
+
+API int cuStreamDestroy_v2(void *stream) {
+  free(stream);
+  return note_call("destroy stream");
+}
+
+API int cuStreamSynchronize(void *stream) {
+  (void)stream;
+  return fault();
+}
+
+API int cuStreamQuery(void *stream) {
+  (void)stream;
+  return SUCCESS;
+}
+
+API int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  (void)stream;
+  (void)event;
+  (void)flags;
+  return SUCCESS;
+}
+
+API int cuStreamBeginCapture_v2(void *stream, int mode) {
+  (void)stream;
+  (void)mode;
+  return note_call("begin capture");
+}
+
+API int cuStreamEndCapture(void *stream, void **graph) {
+  (void)stream;
+  *graph = malloc(1);
+  return note_call("end capture");
+}
+
+API int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+  (void)graph;
+  (void)flags;
+  *executable = malloc(1);
+  return note_call("instantiate");
+}
+
+API int cuGraphExecUpdate_v2(void *executable, void *graph, void *info) {
+  (void)executable;
+  (void)graph;
+  (void)info;
+  return note_call("update graph");
+}
+
+API int cuGraphLaunch(void *executable, void *stream) {
+  (void)executable;
+  (void)stream;
+  return note_call("launch graph");
+}
+
+API int cuGraphExecDestroy(void *executable) {
+  free(executable);
+  return note_call("destroy executable");
+}
+
+API int cuGraphDestroy(void *graph) {
+  free(graph);
+  return note_call("destroy graph");
+}
+
+API int cuEventCreate(void **event, unsigned flags) {
+  (void)flags;
+  *event = malloc(1);
+  return SUCCESS;
+}
+
+API int cuEventDestroy_v2(void *event) {
+  free(event);
+  return SUCCESS;
+}
+
+API int cuEventRecord(void *event, void *stream) {
+  (void)event;
+  (void)stream;
+  return SUCCESS;
+}
+
+API int cuEventQuery(void *event) {
+  (void)event;
+  return SUCCESS;
+}
+
+API int cuEventSynchronize(void *event) {
+  (void)event;
+  return fault();
+}
+
+API int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
+  (void)from;
+  (void)to;
+  *milliseconds = 1.5f;
+  return SUCCESS;
+}
+
+/* ---- Kernels -------------------------------------------------------------------------------- */
+
+API int cuModuleLoadData(void **module, const void *image) {
+  (void)image;
+  *module = malloc(1);
+  return note_call("load");
+}
+
+API int cuModuleUnload(void *module) {
+  free(module);
+  return note_call("unload");
+}
+
+API int cuModuleGetFunction(void **function, void *module, const char *name) {
+  (void)name;
+  *function = module;
+  return SUCCESS;
+}
+
+/* 16 bytes of static shared memory, 32 registers, no spills. */
+API int cuFuncGetAttribute(int *value, int attribute, void *function) {
+  (void)function;
+  *value = attribute == 0 ? 1024 : attribute == 1 ? 16 : attribute == 4 ? 32 : 0;
+  return SUCCESS;
+}
+
+API int cuFuncSetAttribute(void *function, int attribute, int value) {
+  char line[64];
+  (void)function;
+  snprintf(line, sizeof line, "attribute %d = %d", attribute, value);
+  return note_call(line);
+}
+
+API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads,
+                                                    size_t shared) {
+  (void)function;
+  (void)shared;
+  *blocks = 2048 / threads;
+  return SUCCESS;
+}
+
+static void note_arguments(void **arguments) {
+  const char *sizes = getenv("FAKE_CUDA_ARGUMENTS");
+  for (int i = 0; sizes != NULL && *sizes != '\0'; i++) {
+    char line[1024] = "argument", *end;
+    unsigned long size = strtoul(sizes, &end, 10);
+    for (unsigned long k = 0; k < size && k < 256; k++)
+      snprintf(line + strlen(line), 4, " %02x", ((unsigned char *)arguments[i])[k]);
+    note(line);
+    sizes = *end == ',' ? end + 1 : end;
+  }
+}
+
+API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                       void *stream, void **arguments, void **extra) {
+  char line[160];
+  (void)function;
+  (void)stream;
+  (void)extra;
+  launches++;
+  snprintf(line, sizeof line, "launch %ux%ux%u %ux%ux%u %u", grid_x, grid_y, grid_z, block_x,
+           block_y, block_z, shared);
+  note(line);
+  note_arguments(arguments);
+  return SUCCESS;
+}
