@@ -180,7 +180,9 @@ struct Rows {
   }
 };
 
-DEVICE void mma(float *d, const unsigned *a, const unsigned *b) { mma::SM80_16x8x16_F32F16F16F32_TN((unsigned *)d, a, b); }
+DEVICE void mma(float *d, const unsigned *a, const unsigned *b) {
+  mma::SM80_16x8x16_F32F16F16F32_TN((unsigned *)d, a, b);
+}
 
 /* The accumulator that is value i of operand A: acc .. (~C .. A). */
 /* ((2,2,2),1,16):((1,2,4),0,8) */

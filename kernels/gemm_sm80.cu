@@ -140,7 +140,9 @@ struct B {
   }
 };
 
-DEVICE void mma(Word *d, const Word *a, const Word *b) { mma::SM80_16x8x16_F32F16F16F32_TN(d, a, b); }
+DEVICE void mma(Word *d, const Word *a, const Word *b) {
+  mma::SM80_16x8x16_F32F16F16F32_TN(d, a, b);
+}
 
 /* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */
 /* (4,8,2,4):(0,1,16,0) */

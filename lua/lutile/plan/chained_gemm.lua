@@ -1,4 +1,5 @@
--- Plans of D = (A * B^T) * B^T for kernels/chained_gemm.cu: A is (m, n), B is (n, n), n at most 256.
+-- Plans of D = (A * B^T) * B^T for kernels/chained_gemm.cu: A is (m, n), B is (n, n), and n is at
+-- most 256.
 --
 -- The first product's accumulators are the second one's operand A as they lie in the registers.
 
@@ -41,7 +42,9 @@ using Element = element::@OUT@;  /* of D */
 /* The rows of B for a part of D's columns. */
 @ROWS@
 
-DEVICE void mma(float *d, const unsigned *a, const unsigned *b) { mma::@ATOM@((unsigned *)d, a, b); }
+DEVICE void mma(float *d, const unsigned *a, const unsigned *b) {
+  mma::@ATOM@((unsigned *)d, a, b);
+}
 
 /* The accumulator that is value i of operand A: acc .. (~C .. A). */
 @P@
@@ -72,7 +75,8 @@ function Plan:block()
       emit.constant("kAtomsM", self.rows // lutile.tile_size(self.mma, 0), "of a warp"),
       emit.constant("kAtomsN", self.columns // lutile.tile_size(self.mma, 1)),
       emit.constant("kRun", self.run), emit.constant("kValuesOfPart", c.values),
-      emit.constant("kParts", self.parts), emit.constant("kColumnsOfPart", self.columns // self.parts),
+      emit.constant("kParts", self.parts),
+      emit.constant("kColumnsOfPart", self.columns // self.parts),
     },
     TYPE = self.dtype, OUT = self.out, ATOM = self.atom,
     A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
@@ -105,8 +109,8 @@ function M.new(options)
   p.stages = p.stages or (p.arch < 80 and 2 or 3)
   p.run, p.blocks = p.run or 2, p.blocks or 1
   local function new_operand(name, struct, rows, major, vector)
-    return operand.new { name = name, struct = struct, rows = rows, k = p.block_k, bytes = 2, major = major,
-      vector_bytes = vector, steps = p.steps, threads = p.threads, arch = p.arch }
+    return operand.new { name = name, struct = struct, rows = rows, k = p.block_k, bytes = 2,
+      major = major, vector_bytes = vector, steps = p.steps, threads = p.threads, arch = p.arch }
   end
   local vector = p.vector or {}
   p.A = new_operand("A", "A", p.rows, p.a_major, vector.A)

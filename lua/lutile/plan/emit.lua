@@ -62,13 +62,15 @@ local function wrap(text)
   return text:sub(1, at - 1) .. "\n           " .. wrap(text:sub(at + 1))
 end
 
--- A function 'name' that gives the offsets of a layout times 'scale', a power of two; the numbers of
--- a swizzle count in what 'layout' does.
+-- A function 'name' that gives the offsets of a layout times 'scale', a power of two; the numbers
+-- of a swizzle count in what 'layout' does.
 function M.layout(name, layout, scale)
   scale = scale or 1
   local swizzle, plain = M.split_swizzle(layout, scale)
   local text = expression(plain, "i", scale)
-  if swizzle then text = ("swizzle<%d, %d, %d>(%s)"):format(swizzle[1], swizzle[2], swizzle[3], text) end
+  if swizzle then
+    text = ("swizzle<%d, %d, %d>(%s)"):format(swizzle[1], swizzle[2], swizzle[3], text)
+  end
   local comment = tostring(layout) .. (scale > 1 and (" times %d"):format(scale) or "")
   local head = ("  static DEVICE constexpr unsigned %s(unsigned%s) {"):format(name,
     text:find "i" and " i" or "")

@@ -1,7 +1,7 @@
 -- Plans of D = epilogue(alpha * A * B^T + beta * C + bias) for kernels/gemm_sm80.cu.
 --
--- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers; change any
--- of them before 'source' or 'run', which work out the rest from it.
+-- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers; change
+-- any of them before 'source' or 'run', which work out the rest from it.
 
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
@@ -22,7 +22,8 @@ local function atom_of(p)
     if a == "F16" then return "SM75_16x8x8_" .. types .. "_TN" end
     return "SM75_8x8x16_" .. types .. "_TN"
   end
-  local shape = ({ [8] = "8x8x4", [4] = "16x8x8", [2] = "16x8x16", [1] = "16x8x32" })[BYTES[p.dtype]]
+  local shapes = { [8] = "8x8x4", [4] = "16x8x8", [2] = "16x8x16", [1] = "16x8x32" }
+  local shape = shapes[BYTES[p.dtype]]
   local since = a:match "^E%d" and "SM89_" or "SM80_"
   return since .. shape .. "_" .. types .. "_TN"
 end
@@ -64,7 +65,9 @@ using Compute = @COMPUTE@;
 
 @B@
 
-DEVICE void mma(Word *d, const Word *a, const Word *b) { mma::@ATOM@(d, a, b); }
+DEVICE void mma(Word *d, const Word *a, const Word *b) {
+  mma::@ATOM@(d, a, b);
+}
 
 /* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */
 @C@

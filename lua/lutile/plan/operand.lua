@@ -1,5 +1,5 @@
--- Operands A and B of a tiled matrix product: how their tiles lie in shared memory, how threads copy
--- them there, and how threads load an atom's registers from there.
+-- Operands A and B of a tiled matrix product: how their tiles lie in shared memory, how threads
+-- copy them there, and how threads load an atom's registers from there.
 --
 -- A tile is (rows, k); rows are M's for A and N's for B.
 
@@ -22,8 +22,8 @@ end
 
 -- ---- Shared memory ---------------------------------------------------------------------------
 
--- Rows of up to a line in which vectors of 16 bytes change places from row to row, so that 8 rows of
--- a matrix, or the rows that a warp writes, are in different banks.
+-- Rows of up to a line in which vectors of 16 bytes change places from row to row, so that 8 rows
+-- of a matrix, or the rows that a warp writes, are in different banks.
 local function line_layout(o, extent)
   local width = math.min(extent & -extent, LINE_BYTES // o.bytes) -- a power of two
   local bits = log2(width * o.bytes // ROW_BYTES)
@@ -129,9 +129,9 @@ end
 
 -- ---- An operand ------------------------------------------------------------------------------
 
--- All that a kernel must know, from: name ("A" or "B"), rows, k (of the tile), bytes (of an element),
--- major (which mode is contiguous in shared memory: "k" or "row"), unit (in global memory: that, or
--- "none"), vector_bytes (that global memory allows to copy at once), steps (along k, of an atom),
+-- All that a kernel must know, from: name ("A" or "B"), rows and k of the tile, bytes of an element,
+-- major (the mode that is contiguous in shared memory: "k" or "row"), unit (in global memory: that,
+-- or "none"), vector_bytes (that global memory allows to copy at once), steps (of an atom along k),
 -- threads, arch.
 function M.new(o)
   o.major = o.major or "k"
@@ -166,7 +166,7 @@ local function check_parts(o, what, thread, step, shared)
     for t = 0, lutile.size(thread) - 1 do
       local wanted = shared(thread(t) + step(s))
       if (from(t) ~ over) + beside ~= wanted then
-        error(("gemm: %s of %s: thread %d and step %d give offset %d of %s, but their parts combine to %d")
+        error(("plan: %s of %s: thread %d, step %d have offset %d of %s, but %d as a sum of parts")
           :format(what, o.name, t, s, wanted, tostring(shared), (from(t) ~ over) + beside), 0)
       end
     end
@@ -188,7 +188,8 @@ function M.source(o, mma)
   local mask = emit.mask((emit.split_swizzle(shared, o.bytes)))
   return table.concat({
     "struct " .. (o.struct or o.name) .. " {",
-    ("  using Word = %s;  /* a register */"):format(o.word == 8 and "unsigned long long" or "unsigned"),
+    ("  using Word = %s;  /* a register */"):format(
+      o.word == 8 and "unsigned long long" or "unsigned"),
     emit.constant("kBytes", o.bytes, "of an element"),
     emit.constant("kTileK", o.k),
     emit.constant("kThreads", o.threads),
