@@ -94,7 +94,7 @@ static bool is_small(const lt_value *shape, const lt_value *stride) {
   for (const lt_value *s = shape; s < ltA_next(shape); s++) {
     if (ltA_is_integer(s)) {
       if (s->value < 0) return false;
-      size *= (double)s->value;
+      if (s->value != 0) size *= (double)s->value;
       extent += (double)s->value * (d->value < 0 ? -(double)d->value : (double)d->value);
     }
     d = skip_stride_node(d);
