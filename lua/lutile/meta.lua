@@ -1290,6 +1290,37 @@ function GMMA.make_gmma_desc(major, operand, dtype) end
 ---@return lutile.Value
 function GMMA.smem_desc(major, part, dtype) end
 
+-- TMA
+
+---@class lutile.TmaCopy: lutile.TiledCopy
+---@field desc table             what cuTensorMapEncodeTiled takes, by its names
+---@field tma_basis lutile.Value box coordinate -> modes of the tensor
+---@field get_tma_tensor fun(self: lutile.TmaCopy, shape: lutile.Operand): lutile.Value
+
+---A copy of tiles by TMA, as a TiledCopy whose threads are the blocks of a cluster:
+---"SM90_TMA_LOAD", "SM90_TMA_LOAD_MULTICAST" or "SM90_TMA_STORE" of a tensor (or of a layout and an
+---element type). Its field desc is the descriptor, and get_tma_tensor(shape) the coordinates that
+---it takes. Raises where TMA cannot express the copy.
+---@param operation string
+---@param tensor lutile.Tensor|lutile.Operand in global memory
+---@param smem lutile.Operand                 layout of the tile in shared memory
+---@param tile? lutile.Operand                the shape of smem; a number here is the cluster
+---@param cluster? lutile.Operand             blocks that share the tile: 1
+---@param dtype? lutile.dtype                 of a layout
+---@return lutile.TmaCopy
+function functions.make_tma_copy(operation, tensor, smem, tile, cluster, dtype) end
+
+---The parts that a block copies: of the coordinates, and of the tensor in shared memory, whose mode
+---0 is the tile, as ((box, boxes), rest...). With two arguments behind the copy, for one block.
+---@param tma lutile.TmaCopy
+---@param block lutile.Operand|lutile.Tensor   its coordinate in the cluster, or smem
+---@param blocks? lutile.Operand               coordinates of the cluster -> number; or gmem
+---@param smem? lutile.Tensor|lutile.Operand   (tile, rest...)
+---@param gmem? lutile.Operand                 coordinates (tile, rest...)
+---@return lutile.Value
+---@return lutile.Tensor|lutile.Value
+function functions.tma_partition(tma, block, blocks, smem, gmem) end
+
 -- Tiled copies
 
 ---@class lutile.Copy_Atom

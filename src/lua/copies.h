@@ -4,12 +4,15 @@
 #ifndef LUTILE_LUA_COPIES_H
 #define LUTILE_LUA_COPIES_H
 
-#include "../tile/tiled_copy.h"
+#include "../tile/tma.h"
 #include "tiles.h"
 
 typedef enum ltL_copy_kind { LT_COPY_IS_ATOM, LT_COPY_IS_TILED, LT_COPY_IS_SLICE } ltL_copy_kind;
 
-/* The userdata of a copy atom or TiledCopy. A slice has the TiledCopy as its user value 1. */
+/*
+** The userdata of a copy atom or TiledCopy. A slice has the TiledCopy as its user value 1, a TMA copy
+** the tensor in global memory, if it was made for one.
+*/
 typedef struct ltL_copy {
   ltL_copy_kind kind;
   ltT_copy_atom atom;
@@ -27,11 +30,24 @@ static inline const lt_value *ltL_copy_atom_value(const ltL_copy *c) {
   return c->tiled->kind == LT_COPY_IS_ATOM ? value : lt_part(value, LT_TILED_COPY_ATOM);
 }
 
+static inline bool ltL_is_tma(const ltL_copy *c) {
+  return c->atom.family->way == LT_COPY_TMA_LOAD || c->atom.family->way == LT_COPY_TMA_STORE;
+}
+
 const ltL_copy *ltL_test_copy(lua_State *L, int index);
+/* Pushes a TiledCopy; raises the arena's error if 'value' is NULL. */
+ltL_copy *ltL_push_tiled_copy(lua_State *L, ltL_state *S, const ltT_copy_atom *atom,
+                              const lt_value *value);
+
+/* The field 'name' of a TMA copy; false where it has none. */
+bool ltL_push_tma_field(lua_State *L, ltL_state *S, const ltL_copy *c, const char *name);
+/* copy(tma, source, target): the copy is at slot 1. */
+int ltL_run_tma(lua_State *L, ltL_state *S, const ltL_copy *c);
 
 /* Each adds its functions to the module at the top of the stack. */
 void ltL_open_copies(lua_State *L); /* all of the following too */
 void ltL_open_copy_run(lua_State *L);
 void ltL_open_gmma(lua_State *L);
+void ltL_open_tma(lua_State *L);
 
 #endif

@@ -37,12 +37,19 @@ static ltL_copy *push_copy(lua_State *L, ltL_state *S, ltL_copy_kind kind,
   return c;
 }
 
+ltL_copy *ltL_push_tiled_copy(lua_State *L, ltL_state *S, const ltT_copy_atom *atom,
+                              const lt_value *value) {
+  const lt_value *size = value == NULL ? NULL : ltT_tiled_copy_size(S->arena, value);
+  if (size == NULL) ltL_raise(L, S);
+  int64_t thread_count = lt_integer_value(size);
+  ltL_copy *c = push_copy(L, S, LT_COPY_IS_TILED, atom, value);
+  c->thread_count = thread_count;
+  return c;
+}
+
 static int push_tiled(lua_State *L, ltL_state *S, const ltT_copy_choice *choice,
                       const lt_value *value) {
-  const lt_value *size = value == NULL ? NULL : ltT_tiled_copy_size(S->arena, value);
-  if (size == NULL) return ltL_raise(L, S);
-  int64_t thread_count = lt_integer_value(size);
-  push_copy(L, S, LT_COPY_IS_TILED, choice->atom, value)->thread_count = thread_count;
+  ltL_push_tiled_copy(L, S, choice->atom, value);
   return 1;
 }
 
@@ -321,6 +328,7 @@ static int copy_index(lua_State *L) {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL) return 1;
     if (push_tiled_field(L, S, c, name)) return 1;
+    if (ltL_is_tma(c) && ltL_push_tma_field(L, S, c->tiled, name)) return 1;
   }
   if (push_atom_field(L, S, c, name)) return 1;
   return luaL_error(L, "a %s has no field '%s'", kind_names[c->kind], name);
@@ -447,4 +455,5 @@ void ltL_open_copies(lua_State *L) {
   wrap(L, "tile_size", tile_size_of_any);
   ltL_open_copy_run(L);
   ltL_open_gmma(L);
+  ltL_open_tma(L);
 }

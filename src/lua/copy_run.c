@@ -79,13 +79,16 @@ static int copy_with(lua_State *L, const ltL_copy *c, const char *function, int 
 /* copy([atom or TiledCopy,] source, target) */
 static int copy(lua_State *L) {
   const ltL_copy *c = ltL_test_copy(L, 1);
-  return c == NULL ? ltL_plain_copy(L) : copy_with(L, c, "copy", 0);
+  if (c == NULL) return ltL_plain_copy(L);
+  return ltL_is_tma(c) ? ltL_run_tma(L, ltL_begin(L), c) : copy_with(L, c, "copy", 0);
 }
 
 /* copy_if([atom or TiledCopy,] predicate, source, target) */
 static int copy_if(lua_State *L) {
   const ltL_copy *c = ltL_test_copy(L, 1);
-  return c == NULL ? ltL_plain_copy_if(L) : copy_with(L, c, "copy_if", 2);
+  if (c == NULL) return ltL_plain_copy_if(L);
+  if (ltL_is_tma(c)) return luaL_error(L, "copy_if: %s takes no predicate", c->atom.name);
+  return copy_with(L, c, "copy_if", 2);
 }
 
 static void wrap(lua_State *L, const char *name, lua_CFunction function) {

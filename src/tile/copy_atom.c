@@ -120,6 +120,9 @@ static void *fail_unknown(lt_arena *arena, const char *name) {
     memcpy(best, candidate, sizeof best);
   }
   snprintf(cut, sizeof cut, "%s", name);
+  if (strstr(name, "_TMA_") != NULL)
+    return ltA_fail(arena, LT_INVALID,
+                    "Copy_Atom: %s needs a tensor and its tile: make_tma_copy makes it", cut);
   return ltA_fail(arena, LT_INVALID, "Copy_Atom: no operation '%s'; the nearest name is %s", cut,
                   best);
 }

@@ -264,7 +264,7 @@ static bool check_access(run *r, const side *s, const offsets *o, int64_t i) {
 /* An element type of as many bits, whose every pattern comes through unchanged. */
 static lt_element carrier(int bits) { return bits == 1 ? LT_B1 : bits == 4 ? LT_U4 : LT_E3M2; }
 
-static void read_element(const lt_tensor *t, int64_t offset, uint8_t *bytes) {
+void ltT_read_element(const lt_tensor *t, int64_t offset, uint8_t *bytes) {
   int bits = bits_of(t);
   if (bits % 8 == 0)
     memcpy(bytes, t->buffer->bytes + offset * (bits / 8), (size_t)bits / 8);
@@ -272,7 +272,7 @@ static void read_element(const lt_tensor *t, int64_t offset, uint8_t *bytes) {
     ltT_store(carrier(bits), bytes, 0, ltT_load(carrier(bits), t->buffer->bytes, offset));
 }
 
-static void write_element(const lt_tensor *t, int64_t offset, const uint8_t *bytes) {
+void ltT_write_element(const lt_tensor *t, int64_t offset, const uint8_t *bytes) {
   int bits = bits_of(t);
   if (bits % 8 == 0)
     memcpy(t->buffer->bytes + offset * (bits / 8), bytes, (size_t)bits / 8);
@@ -290,7 +290,7 @@ static bool gather(run *r, size_t thread, int64_t call) {
     int64_t at = r->source.positions[(int64_t)thread + (int64_t)r->threads * v];
     if (r->is_there[at]) continue;
     if (v % r->source.run == 0 && !check_access(r, &r->source, o, i)) return false;
-    read_element(o->tensor, o->at[i], r->moved + (size_t)at * r->stride);
+    ltT_read_element(o->tensor, o->at[i], r->moved + (size_t)at * r->stride);
     r->is_there[at] = true;
   }
   return true;
@@ -305,7 +305,7 @@ static bool scatter(run *r, size_t thread, int64_t call) {
     int64_t at = r->target.positions[(int64_t)thread + (int64_t)r->threads * v];
     if (is_store && !r->is_there[at]) continue;
     if (v % r->target.run == 0 && !check_access(r, &r->target, o, i)) return false;
-    write_element(o->tensor, o->at[i], r->moved + (size_t)at * r->stride);
+    ltT_write_element(o->tensor, o->at[i], r->moved + (size_t)at * r->stride);
     if (is_store) r->is_there[at] = false;
   }
   return true;

@@ -22,6 +22,10 @@ typedef struct ltT_copy_parts {
 bool ltT_run_copy(lt_arena *arena, const char *operation, const ltT_copy_atom *atom,
                   const lt_value *value, ltT_copy_parts *threads, size_t *culprit);
 
+/* Moves the bits of one element to and from the low bits of 'bytes', which hold a whole one. */
+void ltT_read_element(const lt_tensor *t, int64_t offset, uint8_t *bytes);
+void ltT_write_element(const lt_tensor *t, int64_t offset, const uint8_t *bytes);
+
 /* Threads of the atom. */
 int64_t ltT_copy_threads(const lt_value *atom_value);
 

@@ -16,6 +16,8 @@ typedef enum ltT_copy_way {
   LT_COPY_LOAD,      /* a warp together, from shared memory to registers */
   LT_COPY_STORE,     /* a warp together, from registers to shared memory */
   LT_COPY_REGISTERS, /* a warp together, among its registers */
+  LT_COPY_TMA_LOAD,  /* one thread for all, from global to shared memory, by a descriptor */
+  LT_COPY_TMA_STORE  /* the other way */
 } ltT_copy_way;
 
 /*
