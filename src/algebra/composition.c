@@ -159,6 +159,7 @@ static position walk_digit(ltA_composition *c, ltA_digits *digits, size_t i, pos
   const ltA_mode *mode = &digits->modes.items[i];
   position next = at;
   lt_int step = ltA_abs(arena, at.stride);
+  if (ltA_failed(arena)) return at;
   lt_int steps = steps_within(arena, mode->shape, step, at.rest);
   if (!ltA_is_constant(steps, 1) && !ltA_is_constant(at.rest, 1)) {
     lt_int shape = ltA_min(steps, at.rest);
