@@ -129,7 +129,7 @@ end
 
 -- ---- An operand ------------------------------------------------------------------------------
 
--- All that a kernel must know, from: name ("A" or "B"), rows and k of the tile, bytes of an element,
+-- All that a kernel must know, from: name ("A" or "B"), rows and k of the tile, bytes an element,
 -- major (the mode that is contiguous in shared memory: "k" or "row"), unit (in global memory: that,
 -- or "none"), vector_bytes (that global memory allows to copy at once), steps (of an atom along k),
 -- threads, arch.
