@@ -158,7 +158,7 @@ static const operation operations[] = {
     NUMBER(downcast, "w", law_downcast),
     NUMBERS(recast, "w", NULL),
     ONE(as_position_independent_swizzle, "l", law_same_function),
-    ONE(image_layout, "l", law_image_layout),
+    ONE(image, "l", law_image),
     ASK(congruent, "xx", law_congruent),
     ASK(weakly_congruent, "xx", NULL),
     ASK(compatible, "xx", NULL),
@@ -279,7 +279,7 @@ static void check_law(const operation *o, const call *c, bool answer) {
 
 /* Questions about all offsets evaluate up to LT_MAX_EVALUATION of them: too many here. */
 static bool is_long(const operation *o, const call *c) {
-  if (o->question == NULL && o->law != law_image_layout) return false;
+  if (o->question == NULL && o->law != law_image) return false;
   for (int i = 0; i < 2; i++) {
     value shape = c->x[i] == NULL ? NULL : lt_shape(c->x[i]);
     bool has_size =

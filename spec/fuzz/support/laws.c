@@ -162,9 +162,16 @@ void law_with_shape(const call *c) {
 
 /* ---- Complement, inverses -------------------------------------------------------------------- */
 
+static bool is_defined(const lt_value *layout) {
+  for (int i = 0, n = model_points(layout); i < n; i++)
+    if (model_apply(layout, i).is_undefined) return false;
+  return has_points(layout);
+}
+
 /* r ascends, and meets the layout in 0 alone. */
 void law_complement(const call *c) {
   const lt_value *l = model_inner(c->x[0]);
+  bool is_modelled = is_defined(l);
   wide last = -1;
   for (int i = 0, n = model_points(c->r); i < n; i++) {
     point p = model_apply(c->r, i);
@@ -172,7 +179,7 @@ void law_complement(const call *c) {
     if (!point_integer(&p, &offset)) return;
     if (offset <= last) broken(c, "the complement does not ascend");
     last = offset;
-    if (i > 0 && has_points(l) && reaches(l, &p)) broken(c, "the complement meets the layout");
+    if (i > 0 && is_modelled && reaches(l, &p)) broken(c, "the complement meets the layout");
   }
 }
 

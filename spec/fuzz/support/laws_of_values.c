@@ -135,7 +135,8 @@ void check_offsets(const call *c, const lt_value *layout) {
 void law_size(const call *c) {
   const lt_value *shape = lt_shape(c->x[0]);
   if (!is_tuple(shape) && !is_integer(shape)) return;
-  if (is_integer(c->r) && lt_integer_value(c->r) != model_size(shape))
+  if (is_integer(c->r) && model_size(shape) < LT_MAX_SIZE &&
+      lt_integer_value(c->r) != model_size(shape))
     broken(c, "the size is not the product of the shape");
 }
 
@@ -169,7 +170,8 @@ void law_make_layout(const call *c) {
 }
 
 void law_product(const call *c) {
-  if (is_integer(c->r) && model_size(c->x[0]) != lt_integer_value(c->r))
+  wide product = model_size(c->x[0]);
+  if (is_integer(c->r) && product < LT_MAX_SIZE && product != lt_integer_value(c->r))
     broken(c, "the product is another");
 }
 
@@ -412,7 +414,7 @@ void law_contiguous(const call *c, bool answer) {
 }
 
 /* Ascending, each offset once. */
-void law_image_layout(const call *c) {
+void law_image(const call *c) {
   wide x[MAX_POINTS], r[MAX_POINTS];
   int n, m;
   if (!read_offsets(c->x[0], x, &n)) return;
