@@ -158,7 +158,7 @@ static const operation operations[] = {
     NUMBER(downcast, "w", law_downcast),
     NUMBERS(recast, "w", NULL),
     ONE(as_position_independent_swizzle, "l", law_same_function),
-    ONE(image, "l", law_image),
+    ONE(image_layout, "l", law_image),
     ASK(congruent, "xx", law_congruent),
     ASK(weakly_congruent, "xx", NULL),
     ASK(compatible, "xx", NULL),
