@@ -27,6 +27,8 @@ struct operation_case {
     operand (*of_list)(lt_arena *, const operand *, size_t);
     bool (*of_predicate)(lt_arena *, operand);
     bool (*of_relation)(lt_arena *, operand, operand);
+    operand (*of_text)(lt_arena *, const char *, size_t);
+    operand (*of_nothing)(lt_arena *);
   } function;
   const char *expected;
   const char *operands[MAX_OPERANDS]; /* as lt_parse reads them */
@@ -79,6 +81,40 @@ static operand run_relation(const operation_case *c, lt_arena *arena, const oper
   return lt_integer(arena, c->function.of_relation(arena, x[0], x[1]));
 }
 
+/* The operand is read again, by the function. */
+static operand run_text(const operation_case *c, lt_arena *arena, const operand *x) {
+  char text[TEXT_SIZE];
+  if (x[0] == NULL) return NULL;
+  size_t length = lt_to_string(x[0], text, sizeof text);
+  return c->function.of_text(arena, text, length);
+}
+
+static operand run_tag(const operation_case *c, lt_arena *arena, const operand *x) {
+  (void)x;
+  return c->function.of_nothing(arena);
+}
+
+/* Makers whose arguments are numbers: operands give them. */
+static operand run_dynamic(const operation_case *c, lt_arena *arena, const operand *x) {
+  (void)c;
+  return lt_dynamic(arena, lt_integer_value(x[0]), lt_integer_value(x[1]));
+}
+
+static operand run_basis(const operation_case *c, lt_arena *arena, const operand *x) {
+  (void)c;
+  return lt_basis(arena, x[0], (const int64_t[]){0, 1}, 2);
+}
+
+static operand run_swizzle(const operation_case *c, lt_arena *arena, const operand *x) {
+  (void)c;
+  return lt_swizzle(arena, lt_integer_value(x[0]), lt_integer_value(x[1]), lt_integer_value(x[2]));
+}
+
+static operand run_smem(const operation_case *c, lt_arena *arena, const operand *x) {
+  (void)c;
+  return lt_smem(arena, lt_integer_value(x[0]));
+}
+
 static operand run_nothing(const operation_case *c, lt_arena *arena, const operand *x) {
   (void)c, (void)arena;
   return x[0];
@@ -114,8 +150,31 @@ static operand run_image(const operation_case *c, lt_arena *arena, const operand
 #define PREDICATE(name, expected, ...) CASE(predicate, name, expected, {__VA_ARGS__})
 #define RELATION(name, expected, ...) CASE(relation, name, expected, {__VA_ARGS__})
 
+#define TEXT(name, expected, ...)                                       \
+  {                                                                     \
+#name, run_text, {.of_text = lt_##name }, expected, { __VA_ARGS__ } \
+  }
+#define TAG(name, expected)                                        \
+  {                                                                \
+#name, run_tag, {.of_nothing = lt_##name }, expected, { NULL } \
+  }
+#define MAKER(name, expected, ...)                        \
+  {                                                       \
+#name, run_##name, {NULL }, expected, { __VA_ARGS__ } \
+  }
+
 static const operation_case cases[] = {
     {"parse", run_nothing, {NULL}, "(4,(2,?3)):(2,(1,8))", {"(4,(2,?3)):(2,(1,8))"}},
+    TEXT(parse_bytes, "((2,2),_)", "((2,2),_)"),
+    TEXT(from_cute, "(?4,?2):(?1,?4)", "(4,2):(1,4)"),
+    MAKER(dynamic, "?8{4}", "8", "4"),
+    MAKER(basis, "4@1@0", "4"),
+    MAKER(swizzle, "Sw<3,4,3>", "3", "4", "3"),
+    MAKER(smem, "smem[16b]", "16"),
+    TAG(wildcard, "_"),
+    TAG(layout_left, "LayoutLeft"),
+    TAG(layout_right, "LayoutRight"),
+    OF_LIST(tuple, "(4,(2,3))", "4", "(2,3)"),
     OF_2(make_layout, "(2,(2,3)):(1,(2,4))", "(2,(2,3))"),
     OF_LIST(make_layout_of, "(4,(2,3)):(1,(3,1))", "4:1", "(2,3):(3,1)"),
     OF_3(make_composed_layout, "Sw<3,4,3> o 0 o (8,64):(64,1)", "Sw<3,4,3>", "0", "(8,64):(64,1)"),
@@ -236,6 +295,8 @@ static const operation_case cases[] = {
     OF_2(domain_distribute, "(2,8):(1,6)", "((1,6),16)", "16"),
     OF_NUMBER(upcast, "(2,8):(1,4)", "(4,8):(1,8)", "2"),
     OF_NUMBER(downcast, "(8,8):(1,16)", "(4,8):(1,8)", "2"),
+    OF_1(as_position_independent_swizzle, "Sw<3,3,3> o 0 o (8,64):(64,1)",
+         "Sw<3,4,3> o smem[16b] o (8,64):(64,1)"),
     OF_NUMBERS(recast, "(2,8):(1,4)", "(4,8):(1,8)", "16", "32"),
 };
 
