@@ -13,6 +13,10 @@ function(lutile_compile target)
     C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
     C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  # The algebra is worth the size of -O3, CMake's default; the rest is not.
+  if(NOT target MATCHES "^(core|bench)")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
   target_compile_options(${target} PRIVATE ${LUTILE_WARNINGS} ${LUTILE_SANITIZE_FLAGS}
     $<$<BOOL:${LUTILE_WERROR}>:-Werror>)
 endfunction()

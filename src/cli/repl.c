@@ -134,7 +134,7 @@ static void run_chunk(lua_State *L, int base) {
 static int embedded_text(lua_State *L) {
   const ltL_embedded *file = ltL_find_embedded(luaL_checkstring(L, 1));
   if (file == NULL) return 0;
-  lua_pushlstring(L, file->text, file->size);
+  ltL_push_embedded(L, file);
   return 1;
 }
 

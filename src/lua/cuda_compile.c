@@ -74,7 +74,7 @@ static int blank(lua_State *L) {
 static int embedded(lua_State *L) {
   const ltL_embedded *file = ltL_find_embedded(luaL_checkstring(L, 1));
   if (file == NULL) return 0;
-  lua_pushlstring(L, file->text, file->size);
+  ltL_push_embedded(L, file);
   return 1;
 }
 

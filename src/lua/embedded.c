@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <string.h>
+#include <zlib.h>
 
 #define MODULE_PREFIX "lutile."
 
@@ -15,11 +16,51 @@ const ltL_embedded *ltL_find_embedded(const char *name) {
   return NULL;
 }
 
+/* ---- Unpacking ------------------------------------------------------------------------------- */
+
+/* zlib's memory: userdata on the stack of the state, which a raised error frees too. */
+static void *allocate(void *L, unsigned count, unsigned size) {
+  return lua_newuserdatauv(L, (size_t)count * size, 0);
+}
+
+static void forget(void *L, void *block) {
+  (void)L;
+  (void)block;
+}
+
+void ltL_push_embedded(lua_State *L, const ltL_embedded *file) {
+  luaL_Buffer text;
+  luaL_checkstack(L, 8, "no room to unpack a file");
+  int top = lua_gettop(L);
+  z_stream z = {.zalloc = allocate, .zfree = forget, .opaque = L};
+  int status = inflateInit2(&z, 16 + MAX_WBITS); /* 16: a gzip header */
+  z.next_in = (unsigned char *)file->packed; /* zlib only reads it */
+  z.avail_in = (unsigned)file->packed_size;
+  z.next_out = (unsigned char *)luaL_buffinitsize(L, &text, file->size + 1);
+  z.avail_out = (unsigned)file->size + 1;
+  if (status == Z_OK) status = inflate(&z, Z_FINISH);
+  if (status != Z_STREAM_END || z.total_out != file->size)
+    luaL_error(L, "embedded file '%s' is damaged", file->name);
+  luaL_pushresultsize(&text, file->size);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
+}
+
+void ltL_load_embedded(lua_State *L, const ltL_embedded *file) {
+  ltL_push_embedded(L, file);
+  size_t size;
+  const char *text = lua_tolstring(L, -1, &size);
+  const char *chunk_name = lua_pushfstring(L, "=%s", file->name);
+  if (luaL_loadbufferx(L, text, size, chunk_name, "t") != LUA_OK) lua_error(L);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+/* ---- require --------------------------------------------------------------------------------- */
+
 /* Called by require with the module's name; the chunk gets it and the place it came from. */
 static int load_module(lua_State *L) {
-  const ltL_embedded *file = (const ltL_embedded *)lua_touserdata(L, lua_upvalueindex(1));
-  const char *chunk_name = lua_pushfstring(L, "=%s", file->name);
-  if (luaL_loadbufferx(L, file->text, file->size, chunk_name, "t") != LUA_OK) return lua_error(L);
+  ltL_load_embedded(L, lua_touserdata(L, lua_upvalueindex(1)));
   lua_pushvalue(L, 1);
   lua_pushliteral(L, ":embedded:");
   lua_call(L, 2, 1);

@@ -1,6 +1,6 @@
 /*
 ** The files of lua/lutile and kernels, kept in the binary, so that a module or a command that was
-** copied elsewhere finds them. Their table is made at build time.
+** copied elsewhere finds them. Their table is made at build time, with the texts compressed by gzip.
 */
 #ifndef LUTILE_LUA_EMBEDDED_H
 #define LUTILE_LUA_EMBEDDED_H
@@ -11,8 +11,9 @@ struct lua_State;
 
 typedef struct ltL_embedded {
   const char *name; /* "lutile.plan" for a module, "kernels/gemm.cu" for a kernel */
-  const char *text; /* 'size' bytes and a closing zero */
-  size_t size;
+  const unsigned char *packed;
+  size_t packed_size;
+  size_t size; /* of the text */
 } ltL_embedded;
 
 /* Ends with a NULL name. */
@@ -20,6 +21,12 @@ extern const ltL_embedded ltL_embedded_files[];
 
 /* The file named 'name', or NULL. */
 const ltL_embedded *ltL_find_embedded(const char *name);
+
+/* Pushes the text of 'file'. Raises when there is no memory. */
+void ltL_push_embedded(struct lua_State *L, const ltL_embedded *file);
+
+/* Pushes the chunk of the module 'file', or raises. */
+void ltL_load_embedded(struct lua_State *L, const ltL_embedded *file);
 
 /*
 ** Puts a loader for every embedded module in package.preload, so that this binary's own copies are

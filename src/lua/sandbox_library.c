@@ -159,8 +159,7 @@ static int require_embedded(lua_State *L) {
   const ltL_embedded *file = strncmp(name, "lutile.", 7) == 0 ? ltL_find_embedded(name) : NULL;
   if (file == NULL || !is_allowed(name))
     return luaL_error(L, "module '%s' not found: a sandbox has lutile's own alone", name);
-  const char *chunk_name = lua_pushfstring(L, "=%s", file->name);
-  if (luaL_loadbufferx(L, file->text, file->size, chunk_name, "t") != LUA_OK) return lua_error(L);
+  ltL_load_embedded(L, file);
   lua_pushvalue(L, 1);
   lua_pushliteral(L, ":embedded:");
   lua_call(L, 2, 1);
