@@ -2,6 +2,7 @@
 -- TMA cannot express.
 
 local lutile = require "lutile"
+local enumerate = require "spec.support.enumerate"
 local parse, GMMA = lutile.parse, lutile.GMMA
 
 local function message_of(run, ...)
@@ -68,6 +69,14 @@ local function check_loads(dtype, extents, stride, tile, smem)
       assert.equal(c and global[c] or 0, shared[inside])
     end)
   end)
+end
+
+-- Whether all boxes of a tile start at multiples of 128 bytes.
+local function check_aligned(global, smem, tile)
+  local tma = lutile.make_tma_copy("SM90_TMA_LOAD", global, smem, tile)
+  local box = 1
+  for _, n in ipairs(tma.desc.boxDim) do box = box * n end
+  return box == lutile.size(smem) or box % 16 == 0
 end
 
 -- Stores every tile of numbers, and expects each element of the tensor once.
@@ -156,6 +165,46 @@ describe("TMA copies", function()
   end)
 end)
 
+describe("random TMA copies", function()
+  local random = enumerate.random(7)
+
+  -- Extents of a tile of two or three modes, and the tensor's: powers of two, and more.
+  local function random_extents()
+    local tile, extents = {}, {}
+    for k = 1, random(2, 3) do
+      tile[k] = 1 << random(0, 3)
+      extents[k] = tile[k] * random(1, 2) + random(0, 1) * 2
+    end
+    return extents, tile
+  end
+
+  local function shuffled(n)
+    local order = enumerate.range(1, n)
+    for i = n, 2, -1 do
+      local j = random(1, i)
+      order[i], order[j] = order[j], order[i]
+    end
+    return order
+  end
+
+  it("load what they say, or are refused", function()
+    local made = 0
+    for _ = 1, 200 do
+      local extents, tile = random_extents()
+      local order = shuffled(#tile)
+      local layout = lutile.make_ordered_layout(extents, order)
+      local smem = lutile.make_ordered_layout(tile, random(0, 2) == 0 and shuffled(#tile) or order)
+      local global = numbered("f64", layout)
+      local succeeded = pcall(lutile.make_tma_copy, "SM90_TMA_LOAD", global, smem, tile)
+      if succeeded and check_aligned(global, smem, tile) then
+        made = made + 1
+        check_loads("f64", extents, layout.stride, tile, smem)
+      end
+    end
+    assert(made > 20, made)
+  end)
+end)
+
 describe("descriptors", function()
   it("are what cuTensorMapEncodeTiled takes", function()
     local tma = lutile.make_tma_copy("SM90_TMA_LOAD", parse "(1024,256):(256,1)",
@@ -206,6 +255,11 @@ describe("make_tma_copy", function()
   it("refuses strides that are no multiple of 16 bytes", function()
     refuses("make_tma_copy: stride 100 of (64,100):(100,1) is 1600 bits, where TMA wants a "
       .. "multiple of 16 bytes", parse "(64,100):(100,1)", rows, nil, nil, "f16")
+  end)
+
+  it("refuses modes that repeat elements", function()
+    refuses("make_tma_copy: dimension 1 of (64,64):(1,0) has stride 0: TMA does not repeat "
+      .. "elements", parse "(64,64):(1,0)", parse "(64,64)", nil, nil, "f16")
   end)
 
   it("refuses boxes beyond 256", function()

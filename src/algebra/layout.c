@@ -226,6 +226,7 @@ bool ltA_check_tensor(lt_arena *arena, const char *operation, const lt_value *of
 
 const lt_value *lt_make_counting_tensor(lt_arena *arena, const lt_value *offset,
                                         const lt_value *layout) {
+  if (offset != NULL) offset = ltA_as_tuple(arena, offset); /* the start 3@0 is (3) */
   if (!ltA_check_tensor(arena, "make_counting_tensor", offset, layout)) return NULL;
   return ltA_node(arena, LT_TENSOR, (const lt_value *[]){offset, layout}, 2);
 }

@@ -84,6 +84,12 @@ static const lt_value *mode_of(lt_arena *arena, const fields *f, size_t i) {
   return ltA_mode_of(arena, f->basis, i);
 }
 
+/* Elements of dimension 'i' that one step along a mode of the tensor makes. */
+static int64_t step_in(const fields *f, size_t i, const lt_value *basis) {
+  int64_t stride = f->stride[i].value;
+  return stride == 0 ? 1 : stride_at(f, basis).value / stride; /* 0: of one element alone */
+}
+
 /*
 ** Modes that share a dimension must follow on each other within the box: its elements are then the
 ** dimension's, one after the other.
@@ -97,8 +103,7 @@ static bool check_mode(lt_arena *arena, const fields *f, size_t i) {
     if (one == NULL) return false;
     int64_t size = ltA_shape(one)->value;
     if (size == 1 || ltA_stride(one)->kind != LT_BASIS) continue;
-    int64_t step = stride_at(f, ltA_stride(one)).value / f->stride[i].value;
-    if (step != reached) {
+    if (step_in(f, i, ltA_stride(one)) != reached) {
       ltA_fail(arena, LT_INVALID,
                "make_tma_copy: a box of %v needs more than %d dimensions, which TMA does not have",
                f->request->tensor, LTT_TMA_RANK);
@@ -139,6 +144,12 @@ static bool check_dimension(lt_arena *arena, const fields *f, size_t i) {
     return false;
   }
   if (i == 0) return true;
+  if (stride == 0 && extent > 1) {
+    ltA_fail(arena, LT_INVALID,
+             "make_tma_copy: dimension %z of %v has stride 0: TMA does not repeat elements", i,
+             f->request->tensor);
+    return false;
+  }
   bool is_far = stride < 0 || stride > MAX_STRIDE * 8 / f->bits - 1;
   if (!is_far && is_unit_multiple(f, stride)) return true;
   if (is_far)
@@ -271,8 +282,7 @@ static void append_step(lt_arena *arena, const fields *f, ltA_builder *b, const 
     ltA_append(b, zero);
     return;
   }
-  int64_t step = stride_at(f, basis).value / f->stride[i].value;
-  const lt_value *scale = lt_integer(arena, step);
+  const lt_value *scale = lt_integer(arena, step_in(f, i, basis));
   const lt_value *moved = lt_basis(arena, scale, (int64_t[]){(int64_t)i}, 1);
   if (moved != NULL) ltA_append(b, moved);
 }
