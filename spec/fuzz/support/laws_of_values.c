@@ -288,7 +288,7 @@ void law_upcast(const call *c) {
   }
 }
 
-/* Every element becomes n: n * offset to n * offset + n - 1. */
+/* Every element becomes n, side by side: n * offset + k, or - k where the run goes down. */
 void law_downcast(const call *c) {
   int64_t n = c->n[0];
   const lt_value *x = c->x[0];
@@ -302,7 +302,7 @@ void law_downcast(const call *c) {
     for (int k = 0, size = model_points(x); k < size && !is_part; k++) {
       point element = model_apply(x, k);
       wide of;
-      is_part = !point_integer(&element, &of) || (offset >= of * n && offset < of * n + n);
+      is_part = !point_integer(&element, &of) || (offset > of * n - n && offset < of * n + n);
     }
     if (!is_part) broken(c, "an element lies in none of the layout's");
   }
