@@ -27,11 +27,21 @@ local function matrix_tv(mma, matrix, extents)
     lutile.make_layout(lutile.get(values, 1, 1), rest[1])))
 end
 
+-- Whether operand A of these extents is made of whole tiles: else it has elements that nobody holds.
+local function is_whole(mma, extents)
+  return extents[1] % lutile.tile_size(mma, 0) == 0 and extents[2] % lutile.tile_size(mma, 2) == 0
+end
+
 --- Where the next product finds its operand A among the accumulators: a layout
---- (thread, value of A) -> thread + threads * (value of C).
+--- (thread, value of A) -> thread + threads * (value of C). Raises where A is larger.
 function M.acc_exchange(mma, acc, next_mma)
   next_mma = next_mma or mma
   local extents = extents_of(mma, acc)
+  if not is_whole(next_mma, extents) then
+    error(("acc_exchange: %d x %d accumulators are no whole tiles of operand A of %s, which are "
+      .. "%d x %d"):format(extents[1], extents[2], next_mma.name, lutile.tile_size(next_mma, 0),
+      lutile.tile_size(next_mma, 2)), 3)
+  end
   return ~matrix_tv(mma, "C", extents) .. matrix_tv(next_mma, "A", extents)
 end
 
@@ -52,9 +62,11 @@ local function describe_need(mma, acc, next_mma, extents)
           return ("thread %d needs value %d of A, which lies outside of the %d x %d accumulators")
             :format(thread, value, extents[1], extents[2])
         end
-        return ("thread %d needs value %d of A, which is value %d of thread %d; acc_exchange "
-          .. "gives the exchange as a layout: %s"):format(thread, value, at // threads,
-          at % threads, tostring(M.acc_exchange(mma, acc, next_mma)))
+        if is_whole(next_mma, extents) then
+          return ("thread %d needs value %d of A, which is value %d of thread %d; acc_exchange "
+            .. "gives the exchange as a layout: %s"):format(thread, value, at // threads,
+            at % threads, tostring(M.acc_exchange(mma, acc, next_mma)))
+        end
       end
     end
   end

@@ -131,6 +131,9 @@ describe("acc_to_A", function()
     local acc = lutile.make_layout(lutile.partition_shape_C(mma, { 64, 24 }))
     assert.error_matches(function() lutile.acc_to_A(mma, acc) end,
       "thread 0 needs value 12 of A, which lies outside of the 64 x 24 accumulators$")
+    assert.error_matches(function() lutile.acc_exchange(mma, acc) end,
+      "acc_exchange: 64 x 24 accumulators are no whole tiles of operand A of "
+      .. "SM80_16x8x16_F32F16F16F32_TN, which are 64 x 16$")
   end)
 
   for name, layout in pairs {
