@@ -32,7 +32,7 @@ int64_t ltA_gcd(int64_t x, int64_t y) {
 void ltA_nearest_multiples(int64_t n, int64_t x, int64_t *below, int64_t *above) {
   int64_t rest = x % n;
   if (rest < 0) rest += n;
-  if (__builtin_sub_overflow(x, rest, below)) *below = x - rest + n;
+  if (__builtin_sub_overflow(x, rest, below)) *below = x + (n - rest);
   if (__builtin_add_overflow(*below, n, above)) *above = *below;
 }
 
@@ -43,6 +43,7 @@ void ltA_nearest_divisors(int64_t n, int64_t x, int64_t *below, int64_t *above) 
   }
   *below = 1;
   *above = n;
+  if (x < 1) return;
   for (int64_t i = 1; i <= MAX_TRIALS && x - i > 1 && *below == 1; i++)
     if (n % (x - i) == 0) *below = x - i;
   for (int64_t i = 1; i <= MAX_TRIALS && x + i < n && *above == n; i++)
