@@ -122,8 +122,8 @@ describe("layouts as CUDA C++", function()
   it_builds("equal lutile at every coordinate in g++ too", function()
     local header = cuda_driver.embedded("kernels/lutile.cuh"):gsub("#pragma once", "")
     local file = command.file(header .. all_checks())
-    local pipe = io.popen(("g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ %s 2>&1 | head")
-      :format(command.quote(file)))
+    local line = "g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ %s 2>&1 | head"
+    local pipe = io.popen(line:format(command.quote(file)))
     local problems = pipe:read "a"
     pipe:close()
     os.remove(file)

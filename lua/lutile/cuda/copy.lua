@@ -93,14 +93,23 @@ end
 
 local function number(x) return math.type(x) and x or x:value() end
 
+-- Appends a mode to a list, as part of the last one where it runs on from there.
+local function append_mode(modes, n, d)
+  local last = modes[#modes]
+  if last and d == last.d * last.n then
+    last.n = last.n * n
+  elseif n ~= 1 then
+    modes[#modes + 1] = { n = n, d = d }
+  end
+end
+
 -- Extents and strides of a plain layout, leaf by leaf; nil for a composed one.
 local function modes_of(layout)
   if lutile.is_composed_layout(layout) then return nil end
   local flat, modes = lutile.flatten(layout), {}
   for i = 0, lutile.rank(flat) - 1 do
     local mode = lutile.layout(flat, i)
-    modes[#modes + 1] = { n = number(lutile.unwrap(mode.shape)),
-      d = number(lutile.unwrap(mode.stride)) }
+    append_mode(modes, number(lutile.unwrap(mode.shape)), number(lutile.unwrap(mode.stride)))
   end
   return modes
 end

@@ -13,7 +13,7 @@ local function guard(f)
     if results[1] then return table.unpack(results, 2, results.n) end
     local message = results[2]
     if type(message) ~= "string" then error(message, 0) end
-    error(message:gsub("^lutile%.[%w_.]*:%d+: ", ""), 2)
+    error((message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", "")), 2)
   end
 end
 

@@ -1,0 +1,178 @@
+-- Kernels compiled: every template for every architecture, errors, and what the parameters are.
+
+local lutile = require "lutile"
+local support = require "spec.support.cuda"
+
+local it_compiles = support.with_compiler(it, pending)
+
+local function compile(spec)
+  local kernel = require "lutile.cuda".compile(spec)
+  return kernel
+end
+
+local ARCHITECTURES = { "sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a" }
+
+local function copy_layouts(source, target)
+  return { source = lutile.parse(source), target = lutile.parse(target) }
+end
+
+local function gemm(dtype, out)
+  return require "lutile.cuda.simt".spec({
+    A = lutile.parse "(?100,?20,?2):(1,?100,?2000)", B = lutile.parse "(?100,?20,?2):(?20,1,?2000)",
+    C = lutile.parse "(?9,?9,?2):(1,?9,?81)", D = lutile.parse "(?9,?9,?2):(1,?9,?81)",
+  }, { A = dtype, B = dtype, C = out, D = out }, 32)
+end
+
+-- What templates are compiled with.
+local PLANS = {
+  { "copy.cu", "vectors", file = "copy.cu", values = { bytes = 16, rows = true },
+    layouts = copy_layouts("(?64,?3):(1,?64)", "(?64,?3):(1,?80)") },
+  { "copy.cu", "bytes one by one", file = "copy.cu", values = { bytes = 1, rows = false },
+    layouts = copy_layouts("(?64,?3):(?5,?64)", "(?64,?3):(1,?80)"), index = 32 },
+  { "copy_transposed.cu", "f16", file = "copy_transposed.cu",
+    values = { bytes = 2, source_vector = 8, target_vector = 8 }, index = 32,
+    layouts = copy_layouts("(?64,?8,?3):(?8,1,?512)", "(?64,?8,?3):(1,?64,?512)") },
+  { "copy_elements.cu", "from a swizzle", file = "copy_elements.cu",
+    types = { source = "f16", target = "e4m3" }, values = { converts = true },
+    layouts = copy_layouts("Sw<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(1,8)") },
+  { "simt_gemm.cu", "f16", build = function() return gemm("f16", "f32") end },
+  { "simt_gemm.cu", "c64", build = function() return gemm("c64", "c64") end },
+  { "simt_gemm.cu", "s4", build = function() return gemm("s4", "s32") end },
+}
+
+local function spec_of(plan, arch)
+  local spec = plan.build and plan.build() or {}
+  for k, v in pairs(plan) do if type(k) == "string" and k ~= "build" then spec[k] = v end end
+  spec.arch = arch
+  return spec
+end
+
+describe("templates", function()
+  for _, arch in ipairs(ARCHITECTURES) do
+    for _, plan in ipairs(PLANS) do
+      it_compiles(("%s (%s) compiles for %s"):format(plan[1], plan[2], arch), function()
+        local kernel = compile(spec_of(plan, arch))
+        assert.equal(arch, kernel.arch)
+        assert.equal("\127ELF", kernel:image():sub(1, 4))
+      end)
+    end
+  end
+end)
+
+local function error_of(spec)
+  local ok, message = pcall(compile, spec)
+  assert.is_false(ok)
+  return message
+end
+
+local function kernel_source(parameters, body)
+  return ('extern "C" __global__ void f(%s) {\n%s\n}\n'):format(parameters, body or "")
+end
+
+describe("compile", function()
+  it_compiles("gives file, line and text of an error in the source", function()
+    local message = error_of { arch = "sm_80", name = "f",
+      source = kernel_source("int *p", "  p[0] = undefined_name;") }
+    assert.matches("NVRTC fails on kernel 'f' for sm_80", message, 1, true)
+    assert.matches('kernel.cu(2): error: identifier "undefined_name" is undefined', message, 1,
+      true)
+    assert.matches("p[0] = undefined_name;", message, 1, true)
+    assert.matches("compile_spec.lua:%d+: ", message)
+  end)
+
+  it_compiles("gives file, line and text of an error in what was generated", function()
+    local message = error_of { arch = "sm_80", name = "f", source = kernel_source "",
+      values = { class = 3 } }
+    assert.matches("generated.cuh(%d+): error:", (message:gsub("[()]", "")))
+    assert.matches("constexpr int class = 3;", message, 1, true)
+  end)
+
+  it_compiles("shows all of what was compiled", function()
+    local kernel = compile { arch = "sm_80", name = "f", source = kernel_source "",
+      layouts = { A = lutile.parse "(4,8):(8,1)" }, values = { stages = 3, EXPRESSION = "x + 1" },
+      types = { T = "f16" } }
+    for _, line in ipairs { "struct A {", "constexpr int stages = 3;", "#define EXPRESSION x + 1",
+      "using T = lutile::f16;", 'extern "C" __global__ void f() {' } do
+      assert.matches(line, kernel.source, 1, true)
+    end
+  end)
+
+  it_compiles("reads the parameters from the declaration", function()
+    local kernel = compile { arch = "sm_80", name = "f", types = { T = "bf16" },
+      layouts = { A = lutile.parse "(?4,8):(8,1)" },
+      source = kernel_source([[const float *__restrict__ x, type::T *y, void *z, int n,
+        unsigned long long m, // a comment, with a comma
+        double alpha, const layout::A l, lutile::tensor<const type::T, layout::A> t, bool b]]) }
+    local texts = {}
+    for i, p in ipairs(kernel.parameters) do
+      texts[i] = ("%s %s %s"):format(p.name, p.kind, p.dtype or p.bits or "any")
+    end
+    assert.same({ "x pointer f32", "y pointer bf16", "z pointer any", "n signed 32",
+      "m unsigned 64", "alpha number f64", "l layout 64", "t tensor bf16", "b unsigned 8" }, texts)
+  end)
+
+  for _, case in ipairs {
+    { { name = "f", source = kernel_source "struct thing t" }, "type 'struct thing'" },
+    { { name = "g", source = kernel_source "" }, "no kernel 'g'" },
+    { { name = "f", source = "__global__ void f() {}" }, 'must be declared extern "C"' },
+    { { name = "f" }, "either 'source' or 'file' is needed" },
+    { { name = "f", source = "", file = "copy.cu" }, "either 'source' or 'file' is needed" },
+    { { source = "" }, "'name' is needed" },
+    { { name = "f", source = "", colour = 1 }, "no option 'colour'" },
+    { { name = "f", source = 5 }, "'source' is a number, not a string" },
+    { { file = "/nowhere/at_all.cu" }, "/nowhere/at_all.cu: No such file or directory" },
+    { { name = "f", source = "", values = { x = {} } }, "value 'x' is a table" },
+    { { name = "f", source = "", values = { ["a b"] = 1 } }, "'a b' is no name in C++" },
+    { { name = "f", source = "", values = { x = 0 / 0 } }, "value 'x' is" },
+    { { name = "f", source = "", values = { x = "a\nb" } }, "value 'x' is more than a line" },
+    { { name = "f", source = "", types = { T = "f17" } }, "no element type 'f17'" },
+    { { name = "f", source = "", layouts = { A = 5 } }, "layout 'A' is a number" },
+    { { name = "f", source = "", index = 16 }, "'index' is 32 or 64" },
+  } do
+    it_compiles("refuses what it cannot use: " .. case[2], function()
+      case[1].arch = "sm_80"
+      assert.matches(case[2], error_of(case[1]), 1, true)
+    end)
+  end
+
+  -- LT070
+  it_compiles("names an architecture that is none, or too old", function()
+    assert.matches("arch 'turing' is none", error_of { arch = "turing", name = "f",
+      source = kernel_source "" }, 1, true)
+    local message = error_of { arch = "sm_20", name = "f", source = kernel_source "" }
+    assert.matches("arch 'sm_20': NVRTC %d+%.%d compiles for sm_%d+ to sm_%d+", message)
+  end)
+
+  -- LT070
+  it_compiles("falls back to PTX for an architecture that NVRTC does not know yet", function()
+    local result = support.run_with_fake([[
+local kernel = require "lutile.cuda".compile { arch = "sm_999", name = "f",
+  source = 'extern "C" __global__ void f() {}' }
+print(kernel:image():match "%.target [%w_]+")
+]])
+    assert.matches("^%.target sm_%d+\n", result.out)
+    assert.matches("arch 'sm_999': NVRTC %d+%.%d knows none beyond sm_%d+: compiled to PTX for "
+      .. "compute_%d+", result.err)
+  end)
+
+  -- LT071
+  it_compiles("loads nothing where compiling fails", function()
+    local result = support.run_with_fake([[
+print(pcall(require "lutile.cuda".compile, { name = "f",
+  source = 'extern "C" __global__ void f() { undefined_name; }' }))
+]])
+    assert.matches('identifier "undefined_name" is undefined', result.out, 1, true)
+    assert.equal(0, support.count(result.log, "load"))
+  end)
+
+  -- LT074
+  it_compiles("takes less than two seconds for a large tile, whose loops stay loops", function()
+    local tile = "(128,256):(1,128)"
+    local start = os.clock()
+    local kernel = compile { file = "copy_elements.cu", arch = "sm_90a",
+      layouts = copy_layouts(tile, "(128,256):(256,1)"),
+      types = { source = "f16", target = "f16" }, values = { converts = false } }
+    assert.is_true(os.clock() - start < 2)
+    assert.is_true(#kernel:image() < 32768)
+  end)
+end)

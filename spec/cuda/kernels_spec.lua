@@ -1,0 +1,53 @@
+-- Kernels of copies and products compute what they should: compiled for the host, and on a device.
+
+local support = require "spec.support.cuda"
+local command = require "spec.support.command"
+
+-- Lines that on_host.lua prints.
+local CASES = {
+  "copy f32 1000:1 to 1000:1",
+  "copy f16 (100,37):(1,100) to (100,37):(37,1)",
+  "copy f16 (128,72):(1,128) to (128,72):(72,1)",
+  "copy f64 (40,20,3):(1,40,800) to (40,20,3):(60,3,1)",
+  "copy u8 (256,128,2):(1,256,32768) to (256,128,2):(128,1,32768)",
+  "copy s4 (64,3):(1,64) to (64,3):(1,80)",
+  "copy s4 (9,6):(1,9) to (9,6):(6,1)",
+  "copy e3m2 (8,6):(1,8) to (8,6):(6,1)",
+  "copy f16 Sw<3,3,3> o 0 o (8,64):(64,1) to (8,64):(1,8)",
+  "copy f32 (6,4):(4,1) to (4,6):(6,1)",
+  "copy f32 (600,3):(1,700) to (600,3):(1,800)",
+  "copy f64 (5,7):(1,5) to (5,7):(7,1)",
+  "gemm 65x33x17 of 2 batches, f16 e4m3 f32",
+  "gemm 1x1x1 of 1 batches, f64 f64 f64",
+  "gemm 5x70x3 of 3 batches, s8 s4 s32",
+}
+
+for _, t in ipairs { "tf32", "f16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0",
+  "ue4m3", "s32", "s16", "s8", "u8", "s4", "u4", "b1" } do
+  CASES[#CASES + 1] = "numbers of " .. t
+end
+
+local output
+
+local function run_on_host()
+  if output then return output end
+  local folder = support.new_folder()
+  local result = command.run("spec/cuda/on_host.lua", nil,
+    ("LUA_PATH='./?.lua;;' LUTILE_LIBCUDA=%s LUTILE_CACHE=%s"):format(support.fake_driver(),
+      folder))
+  support.remove_folder(folder)
+  assert(result.code == 0, result.err .. result.out)
+  output = {}
+  for what, verdict in result.out:gmatch "([^\n]+): (%w[^\n:]*)\n" do output[what] = verdict end
+  return output
+end
+
+describe("kernels, compiled for the host", function()
+  local is_possible = support.has_fake and support.has_program "g++"
+  local run = is_possible and it or function(name)
+    pending(name .. " (no g++ or no C compiler)")
+  end
+  for _, case in ipairs(CASES) do
+    run(case, function() assert.equal("right", run_on_host()[case]) end)
+  end
+end)

@@ -1,0 +1,159 @@
+-- Run by kernels_spec.lua with the pretended driver: kernels of copies and products, compiled for
+-- the host, on tensors in what passes for a device. Prints a line a case.
+
+local lutile = require "lutile"
+local cuda = require "lutile.cuda"
+local copies = require "lutile.cuda.copy"
+local simt = require "lutile.cuda.simt"
+local host = require "spec.support.kernel_on_host"
+
+copies.compile = host.compile
+cuda.compile = host.compile
+
+local make_layout, make_tensor, parse, size =
+  lutile.make_layout, lutile.make_tensor, lutile.parse, lutile.size
+
+local function report(what, wrong)
+  print(("%s: %s"):format(what, wrong == 0 and "right" or wrong .. " wrong"))
+end
+
+-- ---- Copies ------------------------------------------------------------------------------------
+
+local function fill(t, f)
+  for i = 0, size(t) - 1 do t[i] = f(i) end
+  return t
+end
+
+local function check_copy(dtype, from, to, kind, dtype_to)
+  from, to = parse(from), parse(to)
+  local a = fill(make_tensor(dtype, from), function(i) return (i * 7 + 3) % 13 - 5 end)
+  local target = cuda.tensor(dtype_to or dtype, to)
+  target.data:fill(0x5a)
+  cuda.copy(a:to(cuda), target)
+  local expected = make_tensor(dtype_to or dtype, to)
+  lutile.copy(a, expected)
+  local got, wrong = target:to_host(), 0
+  for i = 0, size(a) - 1 do if got(i) ~= expected(i) then wrong = wrong + 1 end end
+  local plan = copies.plan(from, to, #lutile.make_gmem_ptr(dtype, 8):bytes())
+  if not dtype_to and plan.kind ~= kind then wrong = wrong .. " and by " .. plan.kind .. ": all" end
+  report(("copy %s %s to %s"):format(dtype, from, to), wrong)
+end
+
+check_copy("f32", "1000:1", "1000:1", "copy")
+check_copy("f16", "(100,37):(1,100)", "(100,37):(37,1)", "copy_transposed")
+check_copy("f16", "(128,72):(1,128)", "(128,72):(72,1)", "copy_transposed")
+check_copy("f64", "(40,20,3):(1,40,800)", "(40,20,3):(60,3,1)", "copy")
+check_copy("u8", "(256,128,2):(1,256,32768)", "(256,128,2):(128,1,32768)", "copy_transposed")
+check_copy("s4", "(64,3):(1,64)", "(64,3):(1,80)", "copy")
+check_copy("s4", "(9,6):(1,9)", "(9,6):(6,1)", "copy_elements")
+check_copy("e3m2", "(8,6):(1,8)", "(8,6):(6,1)", "copy_elements")
+check_copy("f16", "Sw<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(1,8)", "copy_elements")
+check_copy("f32", "(6,4):(4,1)", "(4,6):(6,1)", "copy_elements")
+check_copy("f32", "(600,3):(1,700)", "(600,3):(1,800)", "copy")
+check_copy("f64", "(5,7):(1,5)", "(5,7):(7,1)", nil, "e4m3")
+
+-- ---- Products ----------------------------------------------------------------------------------
+
+local function product(A, B, m, n, batch)
+  local sum = 0
+  for k = 0, size(A, 1) - 1 do sum = sum + A(m, k, batch) * B(n, k, batch) end
+  return sum
+end
+
+local function check_gemm(m, n, k, batches, types, alpha, beta)
+  local A = fill(make_tensor(types[1], make_layout({ m, k, batches }, { 1, m, m * k })),
+    function(i) return (i * 7) % 5 - 2 end)
+  local B = fill(make_tensor(types[2], make_layout({ n, k, batches }, { k, 1, n * k })),
+    function(i) return (i * 3) % 4 - 1 end)
+  local C = fill(make_tensor(types[3], make_layout({ m, n, batches }, { n, 1, m * n })),
+    function(i) return i % 7 - 3 end)
+  local D = cuda.tensor(types[3], make_layout { m, n, batches })
+  D.data:fill(0x7f)
+  simt.gemm { A = A:to(cuda), B = B:to(cuda), C = C:to(cuda), D = D, alpha = alpha, beta = beta }
+  local got, wrong = D:to_host(), 0
+  for b = 0, batches - 1 do
+    for i = 0, m - 1 do
+      for j = 0, n - 1 do
+        local wanted = alpha * product(A, B, i, j, b) + beta * C(i, j, b)
+        if got(i, j, b) ~= wanted then wrong = wrong + 1 end
+      end
+    end
+  end
+  report(("gemm %dx%dx%d of %d batches, %s"):format(m, n, k, batches, table.concat(types, " ")),
+    wrong)
+end
+
+check_gemm(65, 33, 17, 2, { "f16", "e4m3", "f32" }, 2, 0.5)
+check_gemm(1, 1, 1, 1, { "f64", "f64", "f64" }, 1, 0)
+check_gemm(5, 70, 3, 3, { "s8", "s4", "s32" }, 1, -1)
+
+-- ---- Numbers -----------------------------------------------------------------------------------
+
+local TYPES = { "tf32", "f16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3",
+  "s32", "s16", "s8", "u8", "s4", "u4", "b1" }
+
+local NUMBERS = { 0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, 3.4999, 5, 7, 7.5, 8, 15.5, 28, 30, 100.25,
+  447, 448, 449, 464, 465, -448.5, 57344, 60000, 65504, 65519, 65520, 1e5, 3e38, 3.5e38, 1e300,
+  2147483647.5, -2147483649, 127.5, 128.5, 255.5, -0.5, 2 ^ -9, 2 ^ -10, 1.5 * 2 ^ -10, 2 ^ -14,
+  2 ^ -24, 2 ^ -25, 1.1 * 2 ^ -25, 3 * 2 ^ -26, 2 ^ -126, 2 ^ -127, 2 ^ -130, 2 ^ -133, 2 ^ -149,
+  1e-310, 1 / 3, -1 / 3, 0.1, math.pi, 1 / 0, -1 / 0, 0 / 0 }
+
+-- Every bit pattern as a number, and every number as a pattern.
+local function kernel_source()
+  local lines = { '#include "number.cuh"',
+    "template <class T> void decode_all(double *&out) {",
+    "  const int bits = lutile::bits_of<T> < 16 ? lutile::bits_of<T> : 16;",
+    "  const int up = lutile::bits_of<T> - bits;",
+    "  for (unsigned long long i = 0; i < 1ull << bits; i++) *out++ = number::decode<T>(i << up);",
+    "}",
+    "template <class T> void encode_all(const double *in, int n, double *&out) {",
+    "  for (int i = 0; i < n; i++) *out++ = double(number::encode<T>(in[i]));",
+    "}",
+    'extern "C" __global__ void numbers(const double *in, int n, double *out) {' }
+  for _, t in ipairs(TYPES) do
+    lines[#lines + 1] = ("  decode_all<lutile::%s>(out);"):format(t)
+    lines[#lines + 1] = ("  encode_all<lutile::%s>(in, n, out);"):format(t)
+  end
+  lines[#lines + 1] = "}\n"
+  return table.concat(lines, "\n")
+end
+
+local function bits_of(t) return #lutile.make_gmem_ptr(t, 8):bytes() end
+
+-- The number that a pattern stands for, and a number's pattern, by lutile's own conversions.
+local function decode(t, pattern)
+  return make_tensor(lutile.make_gmem_ptr(t, ("<I4"):pack(pattern)), 1)(0)
+end
+
+local function encode(t, x)
+  local holder = make_tensor(t, 1)
+  holder[0] = x
+  local bytes = holder.data:bytes()
+  return (("<I4"):unpack(bytes .. ("\0"):rep(4 - #bytes)))
+end
+
+local function same(x, y) return x == y or (x ~= x and y ~= y) end
+
+local function check_numbers()
+  local input = fill(make_tensor("f64", #NUMBERS), function(i) return NUMBERS[i + 1] end):to(cuda)
+  local count = 0
+  for _, t in ipairs(TYPES) do count = count + (1 << math.min(bits_of(t), 16)) + #NUMBERS end
+  local output = cuda.tensor("f64", count)
+  host.compile { source = kernel_source(), name = "numbers" }:launch { grid = 1, block = 1 }(input,
+    #NUMBERS, output)
+  local got, at = output:to_host(), 0
+  for _, t in ipairs(TYPES) do
+    local bits, wrong = math.min(bits_of(t), 16), 0
+    for i = 0, (1 << bits) - 1 do
+      if not same(got(at + i), decode(t, i << bits_of(t) - bits) + 0.0) then wrong = wrong + 1 end
+    end
+    at = at + (1 << bits)
+    for i = 1, #NUMBERS do
+      if got(at + i - 1) ~= encode(t, NUMBERS[i]) then wrong = wrong + 1 end
+    end
+    at = at + #NUMBERS
+    report("numbers of " .. t, wrong)
+  end
+end
+
+check_numbers()
