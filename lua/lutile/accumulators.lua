@@ -27,7 +27,7 @@ local function matrix_tv(mma, matrix, extents)
     lutile.make_layout(lutile.get(values, 1, 1), rest[1])))
 end
 
--- Whether operand A of these extents is made of whole tiles: else it has elements that nobody holds.
+-- Whether operand A of these extents is whole tiles: else it has elements that nobody holds.
 local function is_whole(mma, extents)
   return extents[1] % lutile.tile_size(mma, 0) == 0 and extents[2] % lutile.tile_size(mma, 2) == 0
 end

@@ -1,7 +1,8 @@
 /*
 ** The table of MMA atoms. Sources: PTX ISA, "Matrix fragments for mma.m8n8k4" and following (each
 ** figure there is a layout here), "wgmma" register fragments, and CuTe's mma_traits_*.hpp for
-** the names.
+** the names. For AMD's matrix cores the CDNA3 ISA guide, "Matrix Arithmetic Instructions", for
+** Intel's tiles the AMX chapter of the instruction set extensions reference; names after CuTe's.
 */
 #include "mma_table.h"
 
@@ -58,6 +59,26 @@
 #define ONE_VALUE "(1,1):(0,0)"
 #define DOT_2 "(1,2):(0,1)"
 #define DOT_4 "(1,4):(0,1)"
+
+/* AMD's wavefronts of 64: lane l holds row or column l%32 (or l%16) and a run of K. */
+#define WAVE "64:1"
+#define M_32x2 "((32,2),1):((1,32),0)"
+#define M_32x4 "((32,2),2):((1,64),32)"
+#define M_32x8 "((32,2),4):((1,128),32)"
+#define M_32x16 "((32,2),8):((1,256),32)"
+#define M_16x4 "((16,4),1):((1,16),0)"
+#define M_16x8 "((16,4),2):((1,32),16)"
+#define M_16x16 "((16,4),4):((1,64),16)"
+#define M_16x32 "((16,4),8):((1,128),16)"
+#define C_32x32 "((32,2),(4,4)):((32,4),(1,8))"
+#define C_16x16 "((16,4),4):((16,4),1)"
+#define C_16x16_F64 "((16,4),4):((16,1),4)"
+
+/* Intel's tile registers, of one thread: rows of 64 bytes; those of B hold 2 or 4 rows of it. */
+#define TILE_A "(1,(K,16)):(0,(16,1))"
+#define TILE_B16 "(1,(2,16,16)):(0,(16,1,32))"
+#define TILE_B8 "(1,(4,16,16)):(0,(16,1,64))"
+#define TILE_C "(1,(16,16)):(0,(16,1))"
 
 /* A family without special fields. */
 #define ROW(...) \
@@ -130,6 +151,22 @@ const ltT_mma_family ltT_mma_families[] = {
     {"SM120_16x8x64_", "F32", "E2M1", "E2M1", "_UE8M0_VS16_TN", 16, 8, 64, WARP, A_16x64, B_8x64, C_16x8, .container = "U4", .scale = "UE8M0", .scale_vector = 16},
     {"SM120_16x8x64_", "F32", "E2M1", "E2M1", "_UE4M3_VS32_TN", 16, 8, 64, WARP, A_16x64, B_8x64, C_16x8, .container = "U4", .scale = "UE4M3", .scale_vector = 32},
     {"SM120_16x8x64_", "F32", "E2M1", "E2M1", "_UE4M3_VS16_TN", 16, 8, 64, WARP, A_16x64, B_8x64, C_16x8, .container = "U4", .scale = "UE4M3", .scale_vector = 16},
+
+    ROW("CDNA3_32x32x2_", "F32", "F32", "F32", "", 32, 32, 2, WAVE, M_32x2, M_32x2, C_32x32),
+    ROW("CDNA3_16x16x4_", "F32", "F32", "F32", "", 16, 16, 4, WAVE, M_16x4, M_16x4, C_16x16),
+    ROW("CDNA3_32x32x4_", "F32", "TF32", "TF32", "", 32, 32, 4, WAVE, M_32x4, M_32x4, C_32x32),
+    ROW("CDNA3_16x16x8_", "F32", "TF32", "TF32", "", 16, 16, 8, WAVE, M_16x8, M_16x8, C_16x16),
+    ROW("CDNA3_32x32x8_", "F32", "F16", "F16", "", 32, 32, 8, WAVE, M_32x8, M_32x8, C_32x32),
+    ROW("CDNA3_32x32x8_", "F32", "BF16", "BF16", "", 32, 32, 8, WAVE, M_32x8, M_32x8, C_32x32),
+    ROW("CDNA3_16x16x16_", "F32", "F16", "F16", "", 16, 16, 16, WAVE, M_16x16, M_16x16, C_16x16),
+    ROW("CDNA3_16x16x16_", "F32", "BF16", "BF16", "", 16, 16, 16, WAVE, M_16x16, M_16x16, C_16x16),
+    ROW("CDNA3_32x32x16_", "S32", "S8", "S8", "", 32, 32, 16, WAVE, M_32x16, M_32x16, C_32x32),
+    ROW("CDNA3_16x16x32_", "S32", "S8", "S8", "", 16, 16, 32, WAVE, M_16x32, M_16x32, C_16x16),
+    ROW("CDNA3_16x16x4_", "F64", "F64", "F64", "", 16, 16, 4, WAVE, M_16x4, M_16x4, C_16x16_F64),
+
+    ROW("AMX_16x16x32_", "F32", "BF16", "BF16", "", 16, 16, 32, ONE, TILE_A, TILE_B16, TILE_C),
+    ROW("AMX_16x16x32_", "F32", "F16", "F16", "", 16, 16, 32, ONE, TILE_A, TILE_B16, TILE_C),
+    ROW("AMX_16x16x64_", "S32", "S8 U8", "S8 U8", "", 16, 16, 64, ONE, TILE_A, TILE_B8, TILE_C),
     {.prefix = NULL}
 };
 /* clang-format on */
