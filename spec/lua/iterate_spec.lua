@@ -36,6 +36,37 @@ describe("offsets", function()
     end
   end)
 
+  it("fill runs of memory, and parts of them", function()
+    local l = parse "Sw<3,4,3> o 0 o (96,100):(100,1)"
+    local whole = lutile.make_tensor("s32", { 9600, 3 })
+    local part = whole(lutile._, 1)
+    local scattered = lutile.make_tensor("s32", parse "(96,100):(100,1)")
+    l:offsets(part)
+    l:offsets(scattered)
+    for i = 0, 9599 do
+      assert(part(i) == l(i) and scattered(i) == l(i))
+      assert(whole(9600 + i) == l(i))
+    end
+    assert.equal(0, whole(9599))
+    assert.equal(0, whole(2 * 9600))
+  end)
+
+  it("fill a run up to the first that does not fit", function()
+    local l = parse "(2,5000):(1,1000000)"
+    local t = lutile.make_tensor("s32", 10000)
+    assert.error_matches(function() l:offsets(t) end,
+      "^offsets: 2148000000 is no number of type s32$")
+    for i = 0, 9999 do assert.equal(l(i) < 1 << 31 and l(i) or 0, t(i)) end
+  end)
+
+  it("are checked as accesses of a kernel's threads are", function()
+    local function kernel()
+      local shared = lutile.make_tensor(lutile.make_smem_ptr("s32", 4), 4)
+      parse "4:1":offsets(shared)
+    end
+    assert.error_matches(function() lutile.launch(kernel, { block = 2 }) end, "race")
+  end)
+
   it("must be numbers of the tensor's type, as many as it has elements", function()
     local t = lutile.make_tensor("s8", 4)
     assert.error_matches(function() parse "4:100":offsets(t) end,

@@ -9,6 +9,7 @@
 #endif
 
 #include "composed.h"
+#include "offsets.h"
 
 /* 16 KiB: stays in the first-level cache beside what is written. */
 #define TABLE_SIZE 2048
@@ -41,6 +42,13 @@ typedef struct table {
   ltA_swizzle swizzle;
   bool stream;
 } table;
+
+/* Where offsets go: one behind the other to 'at', or stretch by stretch to there and then to 'take'. */
+typedef struct output {
+  int64_t *at;
+  ltA_take_offsets *take; /* NULL: all of them go to 'at' */
+  void *context;
+} output;
 
 static bool has_leaf(leaves *at) {
   for (; at->shape < at->end && ltA_is_tuple(at->shape); at->shape++) at->stride++;
@@ -100,7 +108,7 @@ static size_t stream_pairs(const table *t, size_t begin, size_t count, int64_t s
 }
 #endif
 
-static void write_stretch(const table *t, size_t count, int64_t start, int64_t *offsets) {
+static void compute_stretch(const table *t, size_t count, int64_t start, int64_t *offsets) {
   size_t i = 0;
 #if defined(__SSE2__)
   if (t->stream) {
@@ -110,6 +118,18 @@ static void write_stretch(const table *t, size_t count, int64_t start, int64_t *
   }
 #endif
   for (; i < count; i++) offsets[i] = swizzled(t, t->offsets[i] + start);
+}
+
+/* 'count' offsets are at the output's place. */
+static bool pass_on(output *to, size_t count) {
+  if (to->take != NULL) return to->take(to->context, to->at, count);
+  to->at += count;
+  return true;
+}
+
+static bool write_stretch(const table *t, size_t count, int64_t start, output *to) {
+  compute_stretch(t, count, start, to->at);
+  return pass_on(to, count);
 }
 
 /* Makes what was written past the caches visible in order. */
@@ -131,22 +151,29 @@ static int64_t offset_behind(leaves at, int64_t index) {
   return offset;
 }
 
-static void write_all(const table *t, int64_t size, int64_t *offsets) {
+static bool write_all(const table *t, int64_t size, output *to) {
   leaves at = t->at;
-  if (!has_leaf(&at)) {
-    write_stretch(t, t->count, t->start, offsets);
-    return;
-  }
+  if (!has_leaf(&at)) return write_stretch(t, t->count, t->start, to);
   int64_t steps = at.shape->value, repeats = size / steps / (int64_t)t->step_size;
   for (int64_t i = 0; i < repeats; i++) {
     int64_t start = t->start + offset_behind(at, i);
     for (int64_t step = 0; step < steps; step += t->steps) {
       int64_t left = steps - step;
       size_t count = left < t->steps ? (size_t)left * t->step_size : t->count;
-      write_stretch(t, count, start + step * at.stride->value, offsets);
-      offsets += count;
+      if (!write_stretch(t, count, start + step * at.stride->value, to)) return false;
     }
   }
+  return true;
+}
+
+static bool write_one_by_one(const lt_value *layout, int64_t size, output *to) {
+  for (int64_t i = 0, n; i < size; i += n) {
+    n = size - i < TABLE_SIZE ? size - i : TABLE_SIZE;
+    for (int64_t j = 0; j < n; j++)
+      if (!lt_offset(layout, i + j, &to->at[j])) return false;
+    if (!pass_on(to, (size_t)n)) return false;
+  }
+  return true;
 }
 
 /* ---- What is supported ---------------------------------------------------------------------- */
@@ -189,23 +216,28 @@ static int64_t size_of(const lt_value *shape) {
   return size;
 }
 
-static bool write_one_by_one(const lt_value *layout, int64_t size, int64_t *offsets) {
-  for (int64_t i = 0; i < size; i++)
-    if (!lt_offset(layout, i, &offsets[i])) return false;
-  return true;
-}
+/* ---- All of them ---------------------------------------------------------------------------- */
 
-bool lt_offsets(const lt_value *layout, int64_t *offsets) {
+static bool write_offsets(const lt_value *layout, output *to) {
   const lt_value *shape = ltA_shape_of(layout);
   if (layout == shape || shape->kind == LT_SWIZZLE) return false;
   if (ltA_has_no_elements(shape)) return true;
   int64_t size = size_of(shape);
   table t;
   const lt_value *plain = take_apart(layout, &t);
-  if (plain == NULL || !is_in_range(plain, t.start)) return write_one_by_one(layout, size, offsets);
-  t.stream = size >= STREAM_SIZE;
+  if (plain == NULL || !is_in_range(plain, t.start)) return write_one_by_one(layout, size, to);
+  t.stream = to->take == NULL && size >= STREAM_SIZE;
   fill_table(&t, plain);
-  write_all(&t, size, offsets);
+  bool is_done = write_all(&t, size, to);
   finish_writing(&t);
-  return true;
+  return is_done;
+}
+
+bool lt_offsets(const lt_value *layout, int64_t *offsets) {
+  return write_offsets(layout, &(output){offsets, NULL, NULL});
+}
+
+bool ltA_hand_out_offsets(const lt_value *layout, ltA_take_offsets *take, void *context) {
+  int64_t stretch[TABLE_SIZE];
+  return write_offsets(layout, &(output){stretch, take, context});
 }

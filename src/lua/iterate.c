@@ -3,6 +3,7 @@
 */
 #include <limits.h>
 
+#include "../algebra/offsets.h"
 #include "tiles.h"
 
 /* Offset of a linear index, with the error of lt_apply where there is none. */
@@ -31,45 +32,20 @@ static void set_offsets_slowly(lua_State *L, ltL_state *S, const lt_value *layou
   }
 }
 
-/* ---- Offsets into a tensor ------------------------------------------------------------------ */
+/* The table at the top of the stack, and how many offsets are in it. */
+typedef struct listing {
+  lua_State *L;
+  lua_Integer count;
+} listing;
 
-/* Stores a number; false where the element's type does not have it. */
-static bool store_exactly(const lt_tensor *t, int64_t place, int64_t number) {
-  if (t->element == LT_S32) {
-    int32_t narrow = (int32_t)number;
-    memcpy(t->buffer->bytes + (size_t)place * sizeof narrow, &narrow, sizeof narrow);
-    return narrow == number;
-  }
-  ltT_store(t->element, t->buffer->bytes, place, (lt_number){(double)number, 0});
-  double stored = ltT_load(t->element, t->buffer->bytes, place).re;
-  return stored >= -0x1p53 && stored <= 0x1p53 && (int64_t)stored == number;
-}
-
-/* Element i of the tensor becomes the i-th of 'offsets'; what is before an error is written. */
-static bool write_offsets(lt_arena *arena, const int64_t *offsets, lt_tensor *t) {
-  ltT_walk walk;
-  int64_t places[LTT_CHUNK];
-  if (!ltT_begin_walk(&walk, arena, t)) return false;
-  for (size_t n = LTT_CHUNK; n > 0;) {
-    n = LTT_CHUNK;
-    if (!ltT_next_checked(&walk, "offsets", t, places, &n, LT_WRITE)) return false;
-    for (size_t i = 0; i < n; i++) {
-      if (store_exactly(t, places[i], offsets[i])) continue;
-      ltA_fail(arena, LT_OVERFLOW, "offsets: %I is no number of type %s", offsets[i],
-               ltT_type_of(t->element)->name);
-      return false;
-    }
-    offsets += n;
+/* Within the table's room, so that nothing is allocated. */
+static bool append_offsets(void *context, const int64_t *offsets, size_t count) {
+  listing *list = context;
+  for (size_t i = 0; i < count; i++) {
+    lua_pushinteger(list->L, offsets[i]);
+    lua_rawseti(list->L, -2, ++list->count);
   }
   return true;
-}
-
-/* All offsets in the arena, which must be integers. */
-static const int64_t *list_offsets(ltL_state *S, const lt_value *layout, int64_t size) {
-  int64_t *offsets = ltA_new_bytes(S->arena, (size_t)size * sizeof *offsets);
-  if (offsets == NULL || lt_offsets(layout, offsets)) return offsets;
-  return ltA_fail(S->arena, LT_INVALID, "offsets: %v has offsets that are no integers of 64 bits",
-                  layout);
 }
 
 /* offsets(L, t): into the elements of a tensor, which is returned. */
@@ -81,8 +57,7 @@ static int fill_with_offsets(lua_State *L, ltL_state *S, const lt_value *layout)
   if (room != lt_integer_value(size))
     return luaL_error(L, "offsets: a tensor of %I elements for %I offsets", (LUAI_UACINT)room,
                       (LUAI_UACINT)lt_integer_value(size));
-  const int64_t *offsets = list_offsets(S, layout, room);
-  if (offsets == NULL || !write_offsets(S->arena, offsets, &t))
+  if (!ltT_write_offsets(S->arena, layout, &t))
     return ltL_raise_fault(L, S, "offsets", (lt_tensor *[]){&t}, (int[]){2}, 1);
   lua_settop(L, 2);
   return 1;
@@ -98,16 +73,8 @@ static int iterate_offsets(lua_State *L) {
   bool was_pinned = ltL_pin(S);
   lua_createtable(L, (int)size, 0);
   ltL_unpin(S, was_pinned, was_pin);
-  int64_t *offsets = ltA_new_bytes(S->arena, (size_t)size * sizeof *offsets);
-  if (offsets == NULL) return ltL_raise(L, S);
-  if (!lt_offsets(layout, offsets)) {
+  if (!ltA_hand_out_offsets(layout, append_offsets, &(listing){L, 0}))
     set_offsets_slowly(L, S, layout, size);
-    return 1;
-  }
-  for (int64_t i = 0; i < size; i++) {
-    lua_pushinteger(L, offsets[i]);
-    lua_rawseti(L, -2, i + 1); /* within the table's room: nothing is allocated */
-  }
   return 1;
 }
 

@@ -102,6 +102,8 @@ typedef struct ltT_walk {
 } ltT_walk;
 
 bool ltT_begin_walk(ltT_walk *w, lt_arena *arena, const lt_tensor *t);
+/* All elements lie one behind the other, in the order of the coordinates. */
+bool ltT_is_run(const ltT_walk *w);
 /* The next offsets, at most 'n' of them; returns how many. */
 size_t ltT_next_offsets(ltT_walk *w, int64_t *offsets, size_t n);
 /* The same, as an access that is checked; 't' is the tensor that is walked. */
@@ -131,6 +133,8 @@ bool ltT_copy(lt_arena *arena, const char *operation, lt_tensor *predicate, lt_t
               lt_tensor *target);
 /* y = alpha * x + beta * y; y is not read when beta is 0. */
 bool ltT_axpby(lt_arena *arena, double alpha, lt_tensor *x, double beta, lt_tensor *y);
+/* Element i becomes the offset of index i of 'layout', of as many elements; every number fits. */
+bool ltT_write_offsets(lt_arena *arena, const lt_value *layout, lt_tensor *t);
 /*
 ** d = c + a * b, as CuTe's gemm over the scalar multiply-add: (M)x(N), (M,K)x(N,K), or the same
 ** behind a mode of one value. Each step is rounded to d's type.

@@ -105,6 +105,10 @@ bool ltT_begin_walk(ltT_walk *w, lt_arena *arena, const lt_tensor *t) {
   return false;
 }
 
+bool ltT_is_run(const ltT_walk *w) {
+  return w->outer == NULL && (w->count == 0 || (w->count == 1 && w->modes[STRIDE] == 1));
+}
+
 /* Moves to the next coordinate past the first mode. */
 static void carry(ltT_walk *w) {
   for (size_t i = 1; i < w->count; i++) {
