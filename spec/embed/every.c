@@ -65,7 +65,27 @@ static const char script[] =
     "  local mine = l.make_tensor('f32', {2})\n"
     "  l.fill(mine, 1)\n"
     "  l.sync()\n"
-    "end, {block = 2})\n";
+    "end, {block = 2})\n"
+    "local copy = l.make_tiled_copy(l.Copy_Atom('UniversalCopy<u64>', 'f16'), {4, 2}, {1, 4})\n"
+    "local slice = copy:get_slice(5)\n"
+    "tostring(copy) tostring(slice:partition_S(l.parse '(4,8):(8,1)'))\n"
+    "tostring(slice:retile_D(l.parse '((4,1),1,1)')) tostring(copy:get_layoutS_TV())\n"
+    "local word = l.Copy_Atom('SM80_CP_ASYNC_CACHEALWAYS_ZFILL<u64>', 'f16')\n"
+    "local memory = l.make_tensor(l.make_smem_ptr('f16', 64), {4, 16})\n"
+    "local source, chosen = l.make_tensor('f16', {4, 16}), l.make_tensor('b1', {16})\n"
+    "l.copy(word, source, memory) l.copy_if(word, chosen, source, memory)\n"
+    "call(l.copy, {word, memory, source})\n"
+    "local mma = l.make_tiled_mma(atom)\n"
+    "tostring(l.make_tiled_copy_A(l.Copy_Atom('SM75_U32x4_LDSM_N', 'f16'), mma))\n"
+    "tostring(l.make_tiled_copy_C_atom(l.Copy_Atom('UniversalCopy<u64>', 'f32'), mma))\n"
+    "local smem = l.GMMA.Layout_K_SW64_Atom 'f16':tile_to_shape {16, 32}\n"
+    "l.GMMA.smem_desc('K', l.parse 'Sw<2,3,3> o 0 o ((16,16),1,2):((32,1),0,16)', 'f16')\n"
+    "local t = l.make_tensor('f16', l.make_layout({16, 64}, l.LayoutRight))\n"
+    "local tma = l.make_tma_copy('SM90_TMA_LOAD', t, smem)\n"
+    "local tile = l.local_tile(tma:get_tma_tensor {16, 64}, {16, 32}, {0, 1})\n"
+    "local shared = l.make_tensor(l.make_smem_ptr('f16', 512), smem)\n"
+    "l.copy(tma, tma:get_slice(0):partition_S(tile), tma:get_slice(0):partition_D(shared))\n"
+    "assert(tma.desc.swizzle == '64B')\n";
 
 static int run(lua_State *L) {
   luaL_openlibs(L);
