@@ -10,6 +10,9 @@
 
 /* ---- Options -------------------------------------------------------------------------------- */
 
+/* The letter of an option that has none. */
+#define LTC_CUDA_INFO 'C'
+
 typedef struct ltC_option {
   char letter;       /* 'e', 'l', 'i', ...; 0 for one that is unknown or lacks its value */
   const char *value; /* of -e and -l; of a mistake, what is wrong with it */
@@ -18,7 +21,7 @@ typedef struct ltC_option {
 typedef struct ltC_options {
   int script; /* index in argv of the script; argc when there is none */
   int end;    /* index after the last option */
-  bool help, version, interactive, execute, ignore_environment, warnings;
+  bool help, version, interactive, execute, ignore_environment, warnings, cuda_info;
   const char *mistake;  /* NULL, or why the command line is refused */
   const char *argument; /* the argument that 'mistake' is about */
 } ltC_options;

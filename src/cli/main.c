@@ -24,6 +24,7 @@ static const char usage[] =
     "  -E        ignore the environment variables LUA_INIT, LUA_PATH and LUA_CPATH\n"
     "  -W        turn warnings on\n"
     "  -v        print the version\n"
+    "  --cuda-info  print driver, NVRTC, devices and the cache of CUDA kernels\n"
     "  -h        print this text\n"
     "  --        end the options\n"
     "  -         read the script from standard input\n"
@@ -128,7 +129,7 @@ static int run_rest(lua_State *L, int argc, char **argv, const ltC_options *opti
     int status = run_script(L, argv + options->script, after_dashes);
     if (status != LUA_OK) return status;
   }
-  bool idle = !script && !options->execute && !options->version;
+  bool idle = !script && !options->execute && !options->version && !options->cuda_info;
   if (options->interactive || (idle && isatty(STDIN_FILENO))) {
     if (!options->version) print_version();
     ltC_run_prompt(L);
@@ -152,6 +153,8 @@ static int run_command(lua_State *L) {
   if (options.warnings) lua_warning(L, "@on", 0);
   make_arg_table(L, argc, argv, &options);
   int status = options.ignore_environment ? LUA_OK : run_environment(L);
+  if (status == LUA_OK && options.cuda_info)
+    status = run_text(L, "require 'lutile.cuda.info'.print()");
   if (status == LUA_OK) status = run_options(L, argv, &options);
   if (status == LUA_OK) status = run_rest(L, argc, argv, &options);
   lua_pushboolean(L, status == LUA_OK);

@@ -14,12 +14,14 @@ static void refuse(ltC_option *option, const char *why) {
   option->value = why;
 }
 
-/* --help and --version are -h and -v. */
+/* --help and --version are -h and -v; --cuda-info has no short form. */
 static void read_long_option(const char *text, ltC_option *option) {
   if (strcmp(text, "--help") == 0) {
     option->letter = 'h';
   } else if (strcmp(text, "--version") == 0) {
     option->letter = 'v';
+  } else if (strcmp(text, "--cuda-info") == 0) {
+    option->letter = LTC_CUDA_INFO;
   } else {
     refuse(option, "unknown option");
   }
@@ -62,6 +64,7 @@ ltC_options ltC_read_options(int argc, char **argv) {
     switch (option.letter) {
       case 'h': options.help = true; break;
       case 'v': options.version = true; break;
+      case LTC_CUDA_INFO: options.cuda_info = true; break;
       case 'i': options.interactive = true; break;
       case 'e': options.execute = true; break;
       case 'E': options.ignore_environment = true; break;
