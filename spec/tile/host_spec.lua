@@ -226,6 +226,25 @@ describe("gemm over an atom", function()
     assert(line_of(message))
   end)
 
+  it("names threads that come from different lines", function()
+    local message = message_of(function()
+      local slice = mma:get_slice(threadIdx.x)
+      local rA = slice:partition_fragment_A(lutile.make_layout { 16, 8 })
+      local rB = slice:partition_fragment_B(lutile.make_layout { 8, 8 })
+      local rC = slice:partition_fragment_C(lutile.make_layout { 16, 8 })
+      for _, fragment in ipairs { rA, rB, rC } do lutile.clear(fragment) end
+      if threadIdx.x < 16 then
+        lutile.gemm(mma, rA, rB, rC)
+      else
+        lutile.gemm(mma, rA, rB, rC)
+      end
+    end, { block = 32 })
+    local here, there = message:match("^spec/tile/host_spec.lua:(%d+): gemm: " .. NAME .. ": its "
+      .. "threads diverge: this one is here, thread %(0,0,0%) at spec/tile/host_spec.lua:(%d+) "
+      .. "%[thread %(16,0,0%) of block %(0,0,0%)%]$")
+    assert.equal(2, here - there)
+  end)
+
   it("names a block too small for the TiledMMA", function()
     local message = message_of(function()
       local slice = mma:get_slice(threadIdx.x % 32)

@@ -123,10 +123,34 @@ static ltL_thread *find_absent(ltL_launch *H, const ltL_meeting *m) {
   return NULL;
 }
 
+/* The first thread that waits at another line of the script than the first one; 0 if none does. */
+static int find_diverged(ltL_launch *H, const ltL_meeting *m) {
+  const ltL_thread *first = member(H, m, 0);
+  for (int i = 1; i < m->size; i++) {
+    const ltL_thread *t = member(H, m, i);
+    if (t->line != first->line || strcmp(t->file, first->file) != 0) return i;
+  }
+  return 0;
+}
+
+/* An instruction that a warp executes together is one line of the script for all its threads. */
+static int fail_diverged(lua_State *L, ltL_launch *H, const ltL_meeting *m, int diverged) {
+  const ltL_thread *t = member(H, m, diverged), *first = member(H, m, 0);
+  H->blamed = (int)(t - H->threads);
+  lua_pushfstring(L, "%s:%d: %s: %s: its threads diverge: this one is here, thread ", t->file,
+                  t->line, m->function, m->atom);
+  push_coordinate(L, H->block, first - H->threads);
+  lua_pushfstring(L, " at %s:%d", first->file, first->line);
+  lua_concat(L, 3);
+  return lua_error(L);
+}
+
 /* Runs the operation for all; the thread that does is the last to have come. */
 static int run_meeting(lua_State *L, ltL_state *S, ltL_launch *H, const ltL_meeting *m,
                        const int slots[4]) {
   size_t culprit = 0;
+  int diverged = m->may_diverge ? 0 : find_diverged(H, m);
+  if (diverged != 0) return fail_diverged(L, H, m, diverged);
   ltL_meeting *all = ltA_new_bytes(S->arena, (size_t)m->size * sizeof *all);
   if (all == NULL) return ltL_raise(L, S);
   for (int i = 0; i < m->size; i++) all[i] = member(H, m, i)->meeting;
@@ -429,5 +453,6 @@ void ltL_open_tiles(lua_State *L) {
   ltL_open_tensors(L);
   ltL_open_algorithms(L);
   ltL_open_mma(L);
+  ltL_open_gemm(L);
   ltL_open_host(L);
 }

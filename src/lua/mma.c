@@ -1,5 +1,5 @@
 /*
-** MMA atoms, TiledMMAs and their thread slices; gemm.
+** MMA atoms, TiledMMAs and their thread slices.
 */
 #include "operations.h"
 #include "tiles.h"
@@ -281,126 +281,6 @@ int ltL_plain_size(lua_State *L) {
   return ltL_run(L, ltL_begin(L), ltL_find_operation("size"));
 }
 
-/* ---- gemm ----------------------------------------------------------------------------------- */
-
-static int raise_fault(lua_State *L, ltL_state *S, ltT_fragments *f, const int slots[4]) {
-  return ltL_raise_fault(L, S, "gemm", (lt_tensor *[]){&f->d, &f->a, &f->b, &f->c}, slots, 4);
-}
-
-/* gemm(a, b, c) and gemm(d, a, b, c): slots of d, a, b, c behind 'before' other arguments. */
-static void find_slots(lua_State *L, int before, int slots[4]) {
-  int given = lua_gettop(L) - before;
-  if (given != 3 && given != 4) luaL_error(L, "gemm: 3 or 4 tensors expected, got %d", given);
-  int a = before + given - 2;
-  slots[0] = given == 4 ? before + 1 : a + 2;
-  slots[1] = a;
-  slots[2] = a + 1;
-  slots[3] = a + 2;
-}
-
-static ltT_fragments check_fragments(lua_State *L, ltL_state *S, const int slots[4]) {
-  ltT_fragments f;
-  f.d = ltL_check_core(L, S, "gemm", slots[0], "d");
-  f.a = ltL_check_core(L, S, "gemm", slots[1], "a");
-  f.b = ltL_check_core(L, S, "gemm", slots[2], "b");
-  f.c = ltL_check_core(L, S, "gemm", slots[3], "c");
-  return f;
-}
-
-/* An atom of one thread needs no other. */
-static int gemm_alone(lua_State *L, ltL_state *S, const ltL_mma *m, ltT_fragments *f,
-                      const int slots[4]) {
-  size_t culprit;
-  const lt_value *atom = ltL_mma_atom_value(m);
-  if (ltT_mma(S->arena, &m->atom, atom, f, &culprit)) return 0;
-  return raise_fault(L, S, f, slots);
-}
-
-/*
-** Threads after which a TiledMMA starts again with the next ones of the block: whole warps, where
-** it has parts of some (Volta's quadpairs).
-*/
-static int period_of(const ltL_mma *tiled) {
-  int span = (int)tiled->thread_span;
-  return 32 % span == 0 ? span : (span + 31) / 32 * 32;
-}
-
-/* The threads of the atom that thread 'current' of the block's 'count' takes part in. */
-static void find_group(lua_State *L, const ltL_mma *tiled, int current, int count, ltL_meeting *m) {
-  int span = (int)tiled->thread_span, base = current - current % period_of(tiled);
-  if (base + span > count)
-    luaL_error(L, "gemm: the tiled MMA takes %d threads, where the block has %d from thread %d on",
-               span, count - base, base);
-  const int32_t *threads = ltL_mma_threads(tiled);
-  int inside = current - base;
-  int32_t place = inside < span ? threads[tiled->thread_count + inside] : -1;
-  if (place < 0)
-    luaL_error(L, "gemm: thread %d is none of the tiled MMA's: it must not take part", current);
-  m->base = base;
-  m->threads = threads + place - place % m->size;
-}
-
-static bool run_atom(ltL_state *S, const ltL_meeting *self, ltL_meeting *all, size_t *culprit) {
-  const ltL_mma *m = self->object;
-  ltT_fragments *f = ltA_new_bytes(S->arena, (size_t)self->size * sizeof *f);
-  if (f == NULL) return false;
-  for (int i = 0; i < self->size; i++)
-    f[i] =
-        (ltT_fragments){all[i].tensors[0], all[i].tensors[1], all[i].tensors[2], all[i].tensors[3]};
-  bool done = ltT_mma(S->arena, &m->atom, ltL_mma_atom_value(m), f, culprit);
-  lt_tensor *brought = all[*culprit].tensors;
-  brought[0] = f[*culprit].d; /* with the fault */
-  brought[1] = f[*culprit].a;
-  brought[2] = f[*culprit].b;
-  brought[3] = f[*culprit].c;
-  return done;
-}
-
-/* Meets the other threads of the atom. */
-static int gemm_together(lua_State *L, ltL_state *S, const ltL_mma *tiled, const ltT_fragments *f,
-                         const int slots[4]) {
-  if (tiled->kind != LT_MMA_IS_TILED)
-    return luaL_error(L, "gemm: %s has %d threads: make_tiled_mma says which ones",
-                      tiled->atom.name, (int)ltT_mma_size(ltL_mma_atom_value(tiled)));
-  int count, current = ltL_check_thread(L, "gemm", tiled->atom.name, &count);
-  ltL_meeting meeting = {.function = "gemm",
-                         .atom = tiled->atom.name,
-                         .value = ltL_mma_value(tiled),
-                         .size = (int)ltT_mma_size(ltL_mma_atom_value(tiled)),
-                         .tensors = {f->d, f->a, f->b, f->c},
-                         .run = run_atom,
-                         .object = tiled};
-  find_group(L, tiled, current, count, &meeting);
-  return ltL_meet(L, S, &meeting, slots);
-}
-
-/* A thread's share of the multiplications and additions. */
-static void count_operations(lua_State *L, ltL_state *S, const ltL_mma *m, const ltT_fragments *f) {
-  const lt_value *shape = lt_shape(f->a.layout);
-  bool has_k = ltA_is_tuple(shape) && ltA_rank(shape) == 3;
-  double k = has_k ? (double)ltA_product(S->arena, ltA_element(shape, 2)).value : 1;
-  double products = (double)ltT_size(S->arena, &f->c) * m->atom.k * k;
-  if (!ltA_failed(S->arena)) ltL_count_operations(L, 2 * products);
-}
-
-/* gemm([mma,] [d,] a, b, c) */
-static int gemm(lua_State *L) {
-  ltL_state *S = ltL_begin(L);
-  const ltL_mma *m = ltL_test_mma(L, 1);
-  int slots[4];
-  find_slots(L, m == NULL ? 0 : 1, slots);
-  ltT_fragments f = check_fragments(L, S, slots);
-  if (m != NULL) {
-    count_operations(L, S, m, &f);
-    /* Descriptors are read by the tensor core, not by threads. */
-    f.a.counter = f.b.counter = NULL;
-  }
-  if (m != NULL && ltT_mma_size(ltL_mma_atom_value(m)) == 1) return gemm_alone(L, S, m, &f, slots);
-  if (m != NULL) return gemm_together(L, S, m->tiled, &f, slots);
-  if (ltT_gemm(S->arena, &f.d, &f.a, &f.b, &f.c)) return 0;
-  return raise_fault(L, S, &f, slots);
-}
-
 /* ---- Fields --------------------------------------------------------------------------------- */
 
 static int push_atom_value(lua_State *L, ltL_state *S, const ltL_mma *m, ltT_atom_part part) {
@@ -515,7 +395,6 @@ static int mma_atoms(lua_State *L) {
 
 static const luaL_Reg functions[] = {{"MMA_Atom", make_atom},
                                      {"UniversalFMA", make_universal},
-                                     {"gemm", gemm},
                                      {"make_tiled_mma", make_tiled_mma},
                                      {"mma_atoms", mma_atoms},
                                      {"tile_shape", ltL_plain_tile_size},

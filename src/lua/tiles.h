@@ -150,6 +150,7 @@ typedef struct ltL_meeting {
   double number, result; /* of an exchange of numbers */
   int parameter;         /* its lane, mask or distance */
   bool has_result;       /* the call returns 'result' */
+  bool may_diverge;      /* from different lines of the script */
 } ltL_meeting;
 
 /* The running thread's number in its block, and that of the block's threads in '*count'. */
@@ -165,6 +166,7 @@ void ltL_open_buffers(lua_State *L);
 void ltL_open_tensors(lua_State *L);
 void ltL_open_algorithms(lua_State *L);
 void ltL_open_mma(lua_State *L);
+void ltL_open_gemm(lua_State *L);
 void ltL_open_host(lua_State *L);
 
 /* Sets 'functions' with the state as upvalue 1 in the table at the top. */

@@ -13,6 +13,7 @@ static ltL_meeting meet_warp(lua_State *L, const char *function) {
                        .value = &nothing,
                        .base = base,
                        .size = left < LTL_WARP ? left : LTL_WARP,
+                       .may_diverge = true,
                        .object = ltL_find_launch(L)};
 }
 
