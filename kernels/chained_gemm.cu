@@ -27,33 +27,33 @@
 namespace plan {
 
 constexpr int kBlockM = 128;
-constexpr int kColumns = 256;  /* n or more */
+constexpr int kColumns = 256; /* n or more */
 constexpr int kBlockK = 32;
 constexpr int kAtomK = 16;
 constexpr int kSteps = 2;
 constexpr int kStages = 3;
 constexpr int kThreads = 256;
-constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers */
+constexpr int kBlocks = 1; /* of a multiprocessor, at least: bounds registers */
 constexpr int kWarpsN = 1;
 constexpr bool kAsync = true;
-constexpr int kAtomsM = 1;  /* of a warp */
+constexpr int kAtomsM = 1; /* of a warp */
 constexpr int kAtomsN = 32;
 constexpr int kRun = 2;
 constexpr int kValuesOfPart = 64;
 constexpr int kParts = 2;
 constexpr int kColumnsOfPart = 128;
 
-using Operand = element::f16;  /* of A and B */
-using Element = element::f32;  /* of D */
+using Operand = element::f16; /* of A and B */
+using Element = element::f32; /* of D */
 
 struct A {
-  using Word = unsigned;  /* a register */
-  static constexpr int kBytes = 2;  /* of an element */
+  using Word = unsigned;           /* a register */
+  static constexpr int kBytes = 2; /* of an element */
   static constexpr int kTileK = 32;
   static constexpr int kThreads = 256;
-  static constexpr int kUnit = 1;  /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
-  static constexpr int kVector = 8;  /* elements of a copy */
-  static constexpr int kCopies = 2;  /* of a thread for a tile */
+  static constexpr int kUnit = 1;   /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
+  static constexpr int kVector = 8; /* elements of a copy */
+  static constexpr int kCopies = 2; /* of a thread for a tile */
   static constexpr int kCopyThreads = 256;
   static constexpr bool kAsync = true;
   static constexpr int kStageBytes = 8192;
@@ -90,13 +90,13 @@ struct A {
 };
 
 struct B {
-  using Word = unsigned;  /* a register */
-  static constexpr int kBytes = 2;  /* of an element */
+  using Word = unsigned;           /* a register */
+  static constexpr int kBytes = 2; /* of an element */
   static constexpr int kTileK = 32;
   static constexpr int kThreads = 256;
-  static constexpr int kUnit = 1;  /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
-  static constexpr int kVector = 8;  /* elements of a copy */
-  static constexpr int kCopies = 4;  /* of a thread for a tile */
+  static constexpr int kUnit = 1;   /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
+  static constexpr int kVector = 8; /* elements of a copy */
+  static constexpr int kCopies = 4; /* of a thread for a tile */
   static constexpr int kCopyThreads = 256;
   static constexpr bool kAsync = true;
   static constexpr int kStageBytes = 16384;
@@ -136,16 +136,16 @@ struct B {
 
 /* The rows of B for a part of D's columns. */
 struct Rows {
-  using Word = unsigned;  /* a register */
-  static constexpr int kBytes = 2;  /* of an element */
+  using Word = unsigned;           /* a register */
+  static constexpr int kBytes = 2; /* of an element */
   static constexpr int kTileK = 32;
   static constexpr int kThreads = 256;
-  static constexpr int kUnit = 1;  /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
-  static constexpr int kVector = 8;  /* elements of a copy */
-  static constexpr int kCopies = 2;  /* of a thread for a tile */
+  static constexpr int kUnit = 1;   /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
+  static constexpr int kVector = 8; /* elements of a copy */
+  static constexpr int kCopies = 2; /* of a thread for a tile */
   static constexpr int kCopyThreads = 256;
   static constexpr bool kAsync = true;
-  static constexpr int kStageBytes = 8192;
+  static constexpr int kStageBytes = 16384;
 
   /* Coordinates of a copy: the thread's first, and from there. */
   /* (4,64):(0,1) */
@@ -211,6 +211,7 @@ static_assert(plan::kColumns % plan::kBlockK == 0, "whole tiles along k");
 static_assert(plan::kBlockK == plan::kSteps * plan::kAtomK, "whole k-steps");
 static_assert(plan::kStages >= 2, "one stage is read while another is written");
 static_assert(plan::kWarpsN == 1, "a warp has whole rows");
+static_assert(plan::Rows::kStageBytes == plan::B::kStageBytes, "they share the stages");
 static_assert(plan::A::kStageBytes % 128 == 0 && plan::B::kStageBytes % 128 == 0 &&
                   (plan::A::kStoreMask | plan::A::kLoadMask | plan::B::kStoreMask |
                    plan::B::kLoadMask) < 128,
@@ -362,7 +363,7 @@ DEVICE void second_product(Part &acc, const Word *p, Ring &ring, unsigned shared
     const int tile = (1 + part) * kTiles + k;
     ring.await();
     ring.fetch(tile + kAhead);
-    const unsigned from = from_b + tile % plan::kStages * plan::B::kStageBytes;
+    const unsigned from = from_b + tile % plan::kStages * plan::Rows::kStageBytes;
 #pragma unroll
     for (int step = 0; step < plan::kSteps; step++)
       multiply<plan::Rows>(acc, p + (k * plan::kSteps + step) * kWordsOfStep, from, step);

@@ -116,6 +116,7 @@ function M.new(options)
   p.A = new_operand("A", "A", p.rows, p.a_major, vector.A)
   p.B = new_operand("B", "B", p.columns, p.b_major, vector.B)
   p.Rows = new_operand("B", "Rows", p.columns // p.parts, p.b_major, vector.B)
+  p.Rows.stage_bytes = p.B.stage_bytes -- they take turns in the same stages
   p.p_value = accumulators_as_operand(p)
   p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
   return p
