@@ -231,6 +231,16 @@ describe("copies of a TiledMMA", function()
     end
   end)
 
+  it("refuse fragments of others", function()
+    local mma = lutile.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", parse "(2,2,1)")
+    local copy = lutile.make_tiled_copy_A(lutile.Copy_Atom("SM75_U32x2_LDSM_N", "f16"), mma)
+    local slice = copy:get_slice(0)
+    assert.equal(parse "((4,2),2,2):((1,4),8,16)",
+      slice:retile_D(lutile.make_layout { { 2, 2, 2 }, 2, 2 }))
+    assert.equal("retile: (2,3,1):(1,2,0) is no fragment of the tiled copy: its modes must be "
+      .. "multiples of (2,2,2)", message_of(slice.retile_D, slice, lutile.make_layout { 2, 3, 1 }))
+  end)
+
   it("cut C to one atom's worth", function()
     local mma = lutile.make_tiled_mma("SM90_64x128x16_F32F16F16_SS", parse "(2,1,1)")
     local copy = lutile.make_tiled_copy_C_atom(lutile.Copy_Atom("SM90_U32x4_STSM_N", "f16"), mma)

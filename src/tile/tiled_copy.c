@@ -316,6 +316,26 @@ static const lt_value *runs_in_tile(lt_arena *arena, const lt_value *copy, lt_in
   return ltA_failed(arena) ? NULL : lt_upcast(arena, tile, run.value);
 }
 
+/* (atom values, rest values) -> (value, m, n) of a fragment, whose 'runs' are in the tile. */
+static const lt_value *values_in_order(lt_arena *arena, const lt_value *copy, const lt_value *v,
+                                       const lt_value *runs) {
+  const lt_value *reference = lt_part(lt_part(copy, LT_TILED_COPY_ATOM), LT_COPY_REFERENCE);
+  const lt_value *inverse = lt_right_inverse(arena, runs);
+  const lt_value *all = lt_logical_product(arena, line(arena, v), inverse);
+  return lt_zipped_divide(arena, all, line(arena, mode_size(arena, reference, 1)));
+}
+
+/* A fragment that does not hold whole tiles would be covered more than once. */
+static const lt_value *check_retiled(lt_arena *arena, const lt_value *retiled,
+                                     const lt_value *fragment, const lt_value *tile) {
+  const lt_value *size = lt_size(arena, retiled), *wanted = lt_size(arena, fragment);
+  if (ltA_failed(arena)) return NULL;
+  if (size->value == wanted->value) return retiled;
+  return ltA_fail(arena, LT_INVALID,
+                  "retile: %v is no fragment of the tiled copy: its modes must be multiples of %v",
+                  fragment, tile);
+}
+
 const lt_value *ltT_retile(lt_arena *arena, const lt_value *copy, const lt_value *fragment) {
   if (ltA_failed(arena)) return NULL;
   const lt_value *shape = ltA_shape_of(fragment);
@@ -323,19 +343,14 @@ const lt_value *ltT_retile(lt_arena *arena, const lt_value *copy, const lt_value
   if (values.promise != 0)
     return ltA_fail(arena, LT_INVALID, "retile: mode 0 of %v, a thread's values, is dynamic",
                     fragment);
-  const lt_value *v = ltA_from_int(arena, values);
+  const lt_value *v = ltA_from_int(arena, values), *any = lt_wildcard(arena);
   const lt_value *runs = runs_in_tile(arena, copy, values);
-  const lt_value *atom_values =
-      mode_size(arena, lt_part(lt_part(copy, LT_TILED_COPY_ATOM), LT_COPY_REFERENCE), 1);
-  const lt_value *all = lt_logical_product(arena, line(arena, v), lt_right_inverse(arena, runs));
-  /* (atom values, rest values) -> (v,m,n) */
-  const lt_value *order = lt_zipped_divide(arena, all, line(arena, atom_values));
+  const lt_value *order = values_in_order(arena, copy, v, runs);
   if (ltA_failed(arena)) return NULL;
   const lt_value *tile = lt_prepend(arena, lt_product_each(arena, lt_shape(runs)), v);
   const lt_value *tiles = lt_zipped_divide(arena, fragment, tile);
-  const lt_value *any = lt_wildcard(arena);
   const lt_value *retiled = lt_composition(arena, tiles, pair(arena, order, any));
   const lt_value *rest = repeat(arena, any, lt_rank(fragment));
   rest = lt_replace(arena, rest, 0, lt_integer(arena, 0));
-  return lt_slice(arena, pair(arena, any, rest), retiled);
+  return check_retiled(arena, lt_slice(arena, pair(arena, any, rest), retiled), fragment, tile);
 }

@@ -150,6 +150,7 @@ bool ltT_run_tma(lt_arena *arena, const char *operation, const ltT_copy_atom *at
                  lt_tensor *shared) {
   boxes x = {
       .arena = arena, .operation = operation, .atom = atom, .global = global, .shared = shared};
+  global->counter = shared->counter = NULL; /* no thread of a warp makes these accesses */
   if (ltA_failed(arena) || !begin(&x, tma) || !check_tensors(&x)) return false;
   const lt_value *size = lt_size(arena, coordinates);
   int64_t held = ltT_size(arena, shared);
