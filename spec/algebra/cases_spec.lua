@@ -230,6 +230,11 @@ describe("an MMA's layouts", function()
   it("permute by bijections", function()
     assert.is_true(P "(8,2,2):(1,16,8)":is_bijective())
     assert.is_false(P "(8,2,2):(1,8,8)":is_bijective())
+    assert.same({ 0, 1, 2, 3, 8, 9, 10, 11 }, rows(P "(8,2,2):(1,16,8)"))
+    for _, m in ipairs { "(8,2,2):(1,8,8)", "(8,2):(1,16)" } do
+      refuses("make_tiled_mma: permutation .* is no bijection: each of 0 to %d+ must come once$",
+        rows, P(m))
+    end
   end)
 end)
 

@@ -117,6 +117,52 @@ describe("tensor", function()
     assert.same({ 0, 0, 1, 2, 0, 0, 0, 0 }, elements(halves))
     assert.equal(t.data, halves:recast("s32").data)
   end)
+
+  -- The tensor of a layout whose element 0 is element 'first' of its memory.
+  local function starting_at(dtype, first, layout)
+    local memory = lutile.make_tensor(dtype, 256)
+    return lutile.make_tensor(lutile.local_tile(memory, 1, first), lutile.parse(layout))
+  end
+
+  it("starts at the lowest byte of an element that strides run down in", function()
+    local t = starting_at("s8", 7, "8:-1")
+    for i = 0, 7 do t[i] = 7 - i end
+    local words = t:recast "s32"
+    assert.equal(lutile.parse "2:-1", words.layout)
+    assert.equal(7 - 3, words.offset * 4)
+    assert.same({ 0x07060504, 0x03020100 }, elements(words))
+    assert.equal(7, words:recast("s8").offset)
+    assert.error_matches(function() starting_at("s8", 6, "8:-1"):recast "s32" end,
+      "^recast: element 3 of s8 does not start an element of s32$")
+    assert.error_matches(
+      function() starting_at("s8", 7, "Sw<1,2,1> o 8 o 8:-1"):recast "s32" end,
+      "recast: .* from 8 to 32 bits: negative strides under a swizzle$")
+  end)
+
+  it("is the same memory under recast, whichever way strides run", function()
+    local bits = { s8 = 8, s16 = 16, s32 = 32, s4 = 4, f64 = 64 }
+    local function places(t) -- of its bits in memory, ascending
+      local list, width = {}, bits[t.dtype]
+      for i = 0, lutile.size(t) - 1 do
+        local start = (t.offset + t.layout(i)) * width
+        for bit = start, start + width - 1 do list[#list + 1] = bit end
+      end
+      table.sort(list)
+      return list
+    end
+    for i, c in ipairs {
+      { "s8", "s32", 31, "8:-1" }, { "s8", "s32", 28, "(4,4):(1,-4)" },
+      { "s8", "s32", 31, "(4,4):(-1,-4)" }, { "s8", "s32", 3, "(4,4):(-1,4)" },
+      { "s8", "s32", 31, "(2,2,3):(-1,-2,-8)" }, { "s8", "s32", 30, "(2,2,3):(1,-2,-8)" },
+      { "s8", "s32", 1, "(2,2,3):(-1,2,8)" }, { "s8", "s16", 31, "(2,4):(-1,-2)" },
+      { "s32", "s8", 9, "8:-1" }, { "s32", "s8", 9, "(8,2):(-1,8)" },
+      { "s16", "s4", 31, "(4,4):(-4,-1)" }, { "s8", "f64", 31, "(8,2):(-1,-8)" },
+      { "s8", "s32", 32, "(4,?2):(1,?-8)" },
+    } do
+      local t = starting_at(c[1], c[3], c[4])
+      assert.same(places(t), places(t:recast(c[2])), "case " .. i)
+    end
+  end)
 end)
 
 describe("an access out of bounds", function()

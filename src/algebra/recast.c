@@ -132,14 +132,17 @@ static void find_runs(const lt_value *shape, const lt_value *stride, size_t *at,
   }
 }
 
+/* The leaf whose elements lie side by side, SIZE_MAX for none; '*runs' are there in all. */
+static size_t find_run(const lt_value *layout, size_t *runs) {
+  size_t at = 0, run = SIZE_MAX, unit = SIZE_MAX;
+  *runs = 0;
+  find_runs(ltA_shape(layout), ltA_stride(layout), &at, runs, &run, &unit);
+  return *runs == 0 ? unit : run;
+}
+
 /* r(d) == n * layout(c) + k * stride, where d has n * c + k in the mode of stride 1 or -1. */
 static const lt_value *downcast_layout(lt_arena *arena, const lt_value *layout, int64_t n) {
-  size_t at = 0;
-  size_t runs = 0;
-  size_t run = SIZE_MAX;
-  size_t unit = SIZE_MAX;
-  find_runs(ltA_shape(layout), ltA_stride(layout), &at, &runs, &run, &unit);
-  if (runs == 0) run = unit;
+  size_t runs, run = find_run(layout, &runs);
   if (run == SIZE_MAX)
     return ltA_fail(arena, LT_INVALID,
                     "downcast: %v by %I: no mode has a static stride of 1, so that elements do not "
@@ -250,4 +253,49 @@ const lt_value *lt_recast(lt_arena *arena, const lt_value *x, int64_t old_bits, 
   if (new_bits > common) r = lt_upcast(arena, r, new_bits / common);
   if (r != NULL && old_bits > common) r = lt_downcast(arena, r, old_bits / common);
   return ltA_keep(arena, mark, r);
+}
+
+/* ---- Where elements start -------------------------------------------------------------------- */
+
+/*
+** How far below old element 0 the element starts that n of them make: the least offset of those in
+** it. Strides that go down n or more have elements of their own.
+*/
+static int64_t reach_down(const lt_value *layout, int64_t n) {
+  int64_t below = 0;
+  const lt_value *stride = ltA_stride(layout);
+  for (const lt_value *shape = ltA_shape(layout); shape < ltA_stride(layout); shape++, stride++) {
+    if (!ltA_is_integer(shape) || stride->promise != 0) continue;
+    if (stride->value >= 0 || stride->value <= -n) continue;
+    int64_t group = n / -stride->value, there = shape->value < group ? shape->value : group;
+    if (there > 1) below += (there - 1) * -stride->value;
+  }
+  return below;
+}
+
+/* Whether the leaf that a downcast splits goes down, so that the parts of one come last first. */
+static bool run_goes_down(const lt_value *layout) {
+  size_t runs, run = find_run(layout, &runs), leaf_at = 0;
+  const lt_value *stride = ltA_stride(layout);
+  for (; stride < ltA_next(layout); stride++)
+    if (!ltA_is_tuple(stride) && leaf_at++ == run) return stride->value < 0;
+  return false;
+}
+
+bool ltA_recast_start(lt_arena *arena, const lt_value *layout, int64_t old_bits, int64_t new_bits,
+                      int64_t *bits) {
+  *bits = 0;
+  if (ltA_failed(arena) || old_bits == new_bits) return !ltA_failed(arena);
+  int64_t common = ltA_gcd(old_bits, new_bits), n = new_bits / common, parts = old_bits / common;
+  const lt_value *plain = ltA_is_composed(layout) ? ltA_layout_b(layout) : layout;
+  if (!ltA_is_layout(plain)) return true;
+  *bits = -reach_down(plain, n) * old_bits;
+  ltA_mark mark = ltA_get_mark(arena);
+  const lt_value *wide = parts > 1 ? lt_upcast(arena, plain, n) : NULL;
+  if (wide != NULL && run_goes_down(wide)) *bits += (parts - 1) * new_bits;
+  ltA_release(arena, mark);
+  if (*bits != 0 && plain != layout)
+    ltA_fail(arena, LT_INVALID, "recast: %v from %I to %I bits: negative strides under a swizzle",
+             layout, old_bits, new_bits);
+  return !ltA_failed(arena);
 }

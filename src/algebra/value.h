@@ -93,6 +93,10 @@ static inline ltA_view ltA_view_of(const lt_value *layout) {
 }
 /* Mode 'i' < rank; the only mode of an integer layout is itself. */
 ltA_view ltA_view_mode(ltA_view view, size_t i);
+/* The mode after 'mode', which is one of a tuple's; after the last one it is none. */
+static inline ltA_view ltA_view_next(ltA_view mode) {
+  return (ltA_view){ltA_next(mode.shape), ltA_next(mode.stride)};
+}
 /* The layout itself, for messages. */
 const lt_value *ltA_view_layout(lt_arena *arena, ltA_view view);
 
@@ -307,6 +311,15 @@ typedef struct ltA_term {
 
 /* The sum of 'n' terms, as ltA_add_values would make it one by one; reorders them. */
 const lt_value *ltA_sum_terms(lt_arena *arena, ltA_term *terms, size_t n);
+
+/* ---- Recast ---------------------------------------------------------------------------------- */
+
+/*
+** Bits from the start of element 0 of a layout over memory to that of element 0 of its recast: where
+** strides are negative the two differ. The recast itself must be possible.
+*/
+bool ltA_recast_start(lt_arena *arena, const lt_value *layout, int64_t old_bits, int64_t new_bits,
+                      int64_t *bits);
 
 /* ---- Sorting -------------------------------------------------------------------------------- */
 

@@ -395,11 +395,13 @@ static int recast(lua_State *L) {
   lt_element element = ltL_check_element(L, "recast", 2);
   int64_t from = ltT_type_of(t->element)->bits, to = ltT_type_of(element)->bits;
   const lt_value *layout = lt_recast(S->arena, ltL_layout_of(t), from, to);
-  if (layout == NULL) return ltL_raise(L, S);
-  int64_t bit; /* of the tensor's start */
-  if (__builtin_mul_overflow(t->offset, from, &bit) || bit % to != 0)
+  int64_t moved, bit; /* of the new start */
+  if (layout == NULL || !ltA_recast_start(S->arena, ltL_layout_of(t), from, to, &moved))
+    return ltL_raise(L, S);
+  if (__builtin_mul_overflow(t->offset, from, &bit) || __builtin_add_overflow(bit, moved, &bit) ||
+      bit % to != 0)
     return luaL_error(L, "recast: element %I of %s does not start an element of %s",
-                      (LUAI_UACINT)t->offset, ltT_type_of(t->element)->name,
+                      (LUAI_UACINT)(t->offset + moved / from), ltT_type_of(t->element)->name,
                       ltT_type_of(element)->name);
   lua_getiuservalue(L, 1, 1);
   ltL_push_tensor(L, S, -1, element, bit / to, layout);

@@ -23,6 +23,17 @@ static bool check_threads(lt_arena *arena, const lt_value *threads) {
   return false;
 }
 
+/* A tile has each of its rows once, so that a layout which permutes them is one to one and onto. */
+static bool check_bijection(lt_arena *arena, const lt_value *tiler) {
+  if (!lt_is_layout(tiler) || lt_is_bijective(arena, tiler)) return !ltA_failed(arena);
+  const lt_value *size = lt_size(arena, tiler);
+  if (size == NULL) return false;
+  ltA_fail(arena, LT_INVALID,
+           "make_tiled_mma: permutation %v is no bijection: each of 0 to %I must come once", tiler,
+           size->value - 1);
+  return false;
+}
+
 /* Three tilers, each '_', a static integer or a layout. */
 static bool check_permutation(lt_arena *arena, const lt_value *permutation) {
   if (ltA_failed(arena)) return false;
@@ -32,6 +43,8 @@ static bool check_permutation(lt_arena *arena, const lt_value *permutation) {
              "make_tiled_mma: permutation %v is no tuple of static tilers of M, N, K", permutation);
     return false;
   }
+  for (size_t i = 0; i < 3; i++)
+    if (!check_bijection(arena, ltA_element(permutation, i))) return false;
   return true;
 }
 
