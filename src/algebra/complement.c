@@ -6,7 +6,19 @@
 #include "complement.h"
 
 /* Stable, by stride: few modes, and mostly sorted already. */
+/* More modes than this are sorted in less than quadratic time. */
+#define FEW_MODES 64
+
+static int compare_strides(const void *x, const void *y) {
+  int64_t a = ((const ltA_mode *)x)->stride.value, b = ((const ltA_mode *)y)->stride.value;
+  return (a > b) - (a < b);
+}
+
 static void sort_by_stride(ltA_modes *modes) {
+  if (modes->count > FEW_MODES) {
+    ltA_sort(modes->items, modes->count, sizeof *modes->items, compare_strides);
+    return;
+  }
   for (size_t i = 1; i < modes->count; i++) {
     ltA_mode mode = modes->items[i];
     size_t at = i;

@@ -347,8 +347,9 @@ static void compose_by_mode(ltA_layout_builder *result, ltA_view a, const lt_val
   }
   ltA_place open = ltA_layout_open(result);
   const lt_value *tile = ltA_first(tiler);
-  for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
-    compose_any(result, ltA_view_mode(a, i), tile);
+  ltA_view mode = rank > 0 ? ltA_view_mode(a, 0) : a;
+  for (size_t i = 0; i < rank && !ltA_failed(arena); i++, mode = ltA_view_next(mode)) {
+    compose_any(result, mode, tile);
     tile = ltA_next(tile);
   }
   ltA_layout_close(result, open, rank);

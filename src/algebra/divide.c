@@ -82,8 +82,8 @@ static void divide_by_mode(ltA_layout_builder *result, ltA_view layout, const lt
   }
   ltA_place open = ltA_layout_open(result);
   const lt_value *tile = ltA_first(tiler);
-  for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
-    ltA_view mode = ltA_view_mode(layout, i);
+  ltA_view mode = rank > 0 ? ltA_view_mode(layout, 0) : layout;
+  for (size_t i = 0; i < rank && !ltA_failed(arena); i++, mode = ltA_view_next(mode)) {
     if (i >= ltA_rank(tiler)) {
       ltA_layout_append(result, mode);
       continue;

@@ -15,8 +15,21 @@ typedef struct placed_modes {
   size_t count;
 } placed_modes;
 
+/* More modes than this are sorted in less than quadratic time; equal strides as they come. */
+#define FEW_MODES 64
+
+static int compare_strides(const void *x, const void *y) {
+  int64_t a = ((const placed_mode *)x)->mode.stride.value;
+  int64_t b = ((const placed_mode *)y)->mode.stride.value;
+  return (a > b) - (a < b);
+}
+
 /* By stride, in the order that CuTe's exchange sort leaves equal strides in. */
 static void sort_by_stride(placed_modes *modes) {
+  if (modes->count > FEW_MODES) {
+    ltA_sort(modes->items, modes->count, sizeof *modes->items, compare_strides);
+    return;
+  }
   for (size_t i = 0; i < modes->count; i++)
     for (size_t j = i + 1; j < modes->count; j++)
       if (modes->items[j].mode.stride.value < modes->items[i].mode.stride.value) {

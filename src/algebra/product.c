@@ -73,8 +73,8 @@ static void repeat_by_mode(ltA_layout_builder *result, ltA_view block, const lt_
   }
   ltA_place open = ltA_layout_open(result);
   const lt_value *tile = ltA_first(tiler);
-  for (size_t i = 0; i < rank && !ltA_failed(arena); i++) {
-    ltA_view mode = ltA_view_mode(block, i);
+  ltA_view mode = rank > 0 ? ltA_view_mode(block, 0) : block;
+  for (size_t i = 0; i < rank && !ltA_failed(arena); i++, mode = ltA_view_next(mode)) {
     if (i >= ltA_rank(tiler)) {
       ltA_layout_append(result, mode);
       continue;

@@ -292,7 +292,8 @@ void law_upcast(const call *c) {
 void law_downcast(const call *c) {
   int64_t n = c->n[0];
   const lt_value *x = c->x[0];
-  if (n > 16 || !is_simple_injection(x) || model_points(c->r) == 0) return;
+  bool is_smem = lt_kind_of(x) == LT_COMPOSED && lt_kind_of(lt_part(x, 1)) == LT_SMEM;
+  if (n > 16 || is_smem || !is_simple_injection(x) || model_points(c->r) == 0) return;
   if (model_points(c->r) != n * model_points(x)) broken(c, "not n elements for each");
   for (int i = 0, count = model_points(c->r); i < count; i++) {
     point p = model_apply(c->r, i);
