@@ -88,15 +88,18 @@ describe("an error of a script", function()
 
   for object, message in pairs {
     ["{}"] = "(error object is a table value)",
+    ["setmetatable({}, {__tostring = function() return {} end})"] =
+      "(error object is a table value)",
     ["nil"] = "(error object is a nil value)",
     ["setmetatable({}, {__tostring = function() return 'mine' end})"] = "mine",
     ["12"] = "12",
     ["make_layout(4)"] = "4:1",
   } do
-    it(("shows the error object %s"):format(object), function()
+    it(("shows the error object %s, and the traceback"):format(object), function()
       local r = execute("error(" .. object .. ", 0)")
-      assert.equal(1, r.code)
+      assert.same({ 1, "" }, { r.code, r.out })
       assert.equal(message, r.err:match "^[^\n]*")
+      assert.matches("\nstack traceback:\n", r.err)
     end)
   end
 

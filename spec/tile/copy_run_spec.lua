@@ -217,6 +217,25 @@ describe("vectors", function()
       message_of(copy, u64, columns, rows))
   end)
 
+  it("are named where a thread's part of a tensor scatters them", function()
+    local atom = lutile.Copy_Atom("UniversalCopy<u128>", "f16")
+    local tiled = lutile.make_tiled_copy(atom, parse "(16,2):(2,1)", parse "(1,8)")
+    local slice, fragment = tiled:get_slice(3), nil
+    local function load(layout)
+      local part = slice:partition_S(numbered("f16", parse(layout)))
+      fragment = lutile.make_fragment_like(part)
+      copy(tiled, part, fragment)
+      return part
+    end
+    local part = load "(32,32):(32,1)"
+    assert.equal(parse "40 o ((8,1),2,2):((1,0),512,16)", lutile.make_counting_tensor(part.layout,
+      part.offset))
+    for i = 0, 7 do assert.equal(1 + 32 * (8 + i), fragment(i)) end
+    assert.error_matches(function() load "(32,32):(1,32)" end,
+      "UniversalCopy<u128> reads 8 elements of f16 at once, 128 bits, "
+      .. "where source %(.*%) has 1 in a run, 16 bits: the next is at stride 32$")
+  end)
+
   it("are named where they are not aligned", function()
     local t = numbered("f16", parse "16:1")
     local view = lutile.domain_offset(2, t)

@@ -85,10 +85,9 @@ static void interrupt_chunk(int number) {
 /* Message handler: the text of the error object, with a traceback. */
 static int add_traceback(lua_State *L) {
   const char *message = lua_tostring(L, 1);
-  if (message == NULL) {
-    if (luaL_callmeta(L, 1, "__tostring") && lua_type(L, -1) == LUA_TSTRING) return 1;
+  if (message == NULL && luaL_callmeta(L, 1, "__tostring")) message = lua_tostring(L, -1);
+  if (message == NULL)
     message = lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
-  }
   luaL_traceback(L, L, message, 1); /* 1: without this function */
   return 1;
 }
