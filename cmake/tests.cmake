@@ -31,6 +31,7 @@ foreach(source ${embed_tests})
   target_link_libraries(embed_${name} PRIVATE lutile_lua ${LUTILE_LUA_LIBRARIES})
   add_test(NAME embed_${name} COMMAND embed_${name})
 endforeach()
+target_link_options(embed_version PRIVATE LINKER:--wrap=luaL_checkversion_)
 
 # ---- Examples ---------------------------------------------------------------------------------
 
