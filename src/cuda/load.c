@@ -77,9 +77,14 @@ static char *find_file(lt_cuda *cuda, const char *name) {
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
+/*
+** A library stays loaded: NVRTC cannot be unloaded without a leak, and the next lt_cuda finds it open.
+*/
+#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
+
 /* Opens 'file', a path or a bare name that the loader looks for. */
 static bool open_library(lt_cuda *cuda, ltD_library *library, const char *file) {
-  library->handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  library->handle = dlopen(file, OPEN_FLAGS);
   if (library->handle != NULL && library->path == NULL) library->path = ltD_text(cuda, "%s", file);
   return library->handle != NULL;
 }
@@ -194,7 +199,7 @@ static char *path_of_library(lt_cuda *cuda, void *address) {
 static bool find_by_opening(lt_cuda *cuda, const char *const *names) {
   ltD_compiler *c = &cuda->compiler;
   for (; *names != NULL && c->library.handle == NULL; names++)
-    c->library.handle = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+    c->library.handle = dlopen(*names, OPEN_FLAGS);
   if (c->library.handle == NULL) return false;
   void *address = dlsym(c->library.handle, "nvrtcVersion");
   if (address != NULL) c->library.path = path_of_library(cuda, address);
