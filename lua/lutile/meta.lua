@@ -1296,6 +1296,7 @@ function GMMA.smem_desc(major, part, dtype) end
 ---@field desc table             what cuTensorMapEncodeTiled takes, by its names
 ---@field tma_basis lutile.Value box coordinate -> modes of the tensor
 ---@field get_tma_tensor fun(self: lutile.TmaCopy, shape: lutile.Operand): lutile.Value
+---@field with fun(self: lutile.TmaCopy, mbarrier: lutile.mbarrier): lutile.TmaCopy
 
 ---A copy of tiles by TMA, as a TiledCopy whose threads are the blocks of a cluster:
 ---"SM90_TMA_LOAD", "SM90_TMA_LOAD_MULTICAST" or "SM90_TMA_STORE" of a tensor (or of a layout and an
@@ -1481,18 +1482,110 @@ functions.blockDim = nil
 ---@type lutile.Index
 functions.gridDim = nil
 
----Runs a kernel, a function of the further arguments, for every thread of a grid of blocks: {grid =
----n or {x, y, z}, block = n or {x, y, z}}.
+---@class lutile.Launch
+---@field grid? integer|integer[]  blocks, {x, y, z}: 1
+---@field block? integer|integer[] threads of a block, {x, y, z}, 1024 at most: 1
+---@field checks? boolean          races, unwritten memory, traffic: true
+---@field arch? integer|string     80, "sm_90a": whose shared memory a block has
+
+---@class lutile.Report
+---@field grid integer[]
+---@field block integer[]
+---@field shared_bytes integer   of a block
+---@field register_bytes integer of a thread's fragments
+---@field operations number      floating point operations of atoms
+---@field accesses table[]       by line of the script: where, space, access, requests, bytes, ...
+
+---Runs a kernel, a function of the further arguments, for every thread of a grid of blocks. Returns
+---what it came to, unless it ran without checks.
 ---@param kernel function
----@param extents table
+---@param options lutile.Launch
 ---@param ... any
-function functions.launch(kernel, extents, ...) end
+---@return lutile.Report?
+function functions.launch(kernel, options, ...) end
+
+---Prints a launch's report: memory traffic by line, bank conflicts, registers, shared memory.
+---@param report lutile.Report
+function functions.report(report) end
 
 ---Waits until all threads of the block have come here.
 function functions.sync() end
 
 ---The same as sync.
 function functions.__syncthreads() end
+
+---Waits until all threads of the warp have come here.
+function functions.__syncwarp() end
+
+---The number that a lane of the warp brings. All threads of the warp take part.
+---@param mask integer 0xffffffff
+---@param x number
+---@param lane integer
+---@return number
+function functions.__shfl_sync(mask, x, lane) end
+
+---The number of the lane whose number differs in the bits of a mask.
+---@param mask integer 0xffffffff
+---@param x number
+---@param lane_mask integer
+---@return number
+function functions.__shfl_xor_sync(mask, x, lane_mask) end
+
+---The number of the lane so many below; the own one where there is none.
+---@param mask integer 0xffffffff
+---@param x number
+---@param delta integer
+---@return number
+function functions.__shfl_up_sync(mask, x, delta) end
+
+---The number of the lane so many above; the own one where there is none.
+---@param mask integer 0xffffffff
+---@param x number
+---@param delta integer
+---@return number
+function functions.__shfl_down_sync(mask, x, delta) end
+
+---Folds a number over lanes of the warp with a function of two: warp_reduce(math.max, x,
+---make_layout(4)) is the largest x of each quad. The layout is index -> lane.
+---@param f fun(x: number, y: number): number
+---@param x number
+---@param layout lutile.Operand
+---@return number
+function functions.warp_reduce(f, x, layout) end
+
+---Makes a group of the thread's copies by cp.async since the last fence.
+function functions.cp_async_fence() end
+
+---Waits until at most the thread's last n groups of cp.async are in flight; 0 waits for all. Other
+---threads see what was copied after a barrier besides.
+---@param n? integer 0
+function functions.cp_async_wait(n) end
+
+---@class lutile.mbarrier
+
+---The block's next mbarrier, 8 bytes of shared memory: all threads make the same ones in the same
+---order.
+---@return lutile.mbarrier
+function functions.make_smem_barrier() end
+
+---Sets how many arrivals a phase has. One thread does, and a barrier of the block follows.
+---@param barrier lutile.mbarrier
+---@param count? integer 1
+function functions.initialize_barrier(barrier, count) end
+
+---Arrives at an mbarrier.
+---@param barrier lutile.mbarrier
+function functions.arrive_barrier(barrier) end
+
+---Arrives at an mbarrier, whose phase then lacks so many bytes of copies besides.
+---@param barrier lutile.mbarrier
+---@param bytes integer
+function functions.set_barrier_transaction_bytes(barrier, bytes) end
+
+---Waits until the phase of this parity is complete: 0 for the first one, then 1, 0, ...
+---@param barrier lutile.mbarrier
+---@param phase integer
+function functions.wait_barrier(barrier, phase) end
 
 -- Pictures
 

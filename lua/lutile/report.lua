@@ -2,6 +2,8 @@
 
 local M = {}
 
+local MAX_REGISTERS = 255 -- of a thread, as all architectures have it
+
 local HEADINGS = { "where", "space", "access", "requests", "bytes", "cost", "least", "saves" }
 
 -- One line of the table: what the hardware spends on it, what a better layout would.
@@ -50,10 +52,14 @@ function M.format(report)
   local widths, lines = widths_of(rows), {}
   for i, row in ipairs(rows) do lines[i] = format_row(row, widths) end
   local totals, grid, block = M.totals(report), report.grid, report.block
+  local registers = (report.register_bytes + 3) // 4
   lines[#lines + 1] = ("grid (%d,%d,%d), block (%d,%d,%d): %d bytes of registers a thread (%d "
     .. "registers), %d bytes of shared memory a block"):format(grid[1], grid[2], grid[3],
-    block[1], block[2], block[3], report.register_bytes, (report.register_bytes + 3) // 4,
-    report.shared_bytes)
+    block[1], block[2], block[3], report.register_bytes, registers, report.shared_bytes)
+  if registers > MAX_REGISTERS then
+    lines[#lines + 1] = ("<- a thread can have %d registers: %d of its fragments' would spill to "
+      .. "local memory"):format(MAX_REGISTERS, registers - MAX_REGISTERS)
+  end
   lines[#lines + 1] = ("shared: %d wavefronts, %d of them bank conflicts; global: %d sectors, %d "
     .. "needed; %.4g operations"):format(totals.wavefronts, totals.conflicts, totals.sectors,
     totals.needed_sectors, report.operations)

@@ -137,6 +137,15 @@ describe("a launch's report", function()
       .. "256 needed; 0 operations$", text)
   end)
 
+  it("says when a thread's fragments are more than its registers", function()
+    local r = lutile.launch(function() return lutile.make_tensor("f32", 300) end, {})
+    assert.matches("1200 bytes of registers a thread %(300 registers%).*\n"
+      .. "<%- a thread can have 255 registers: 45 of its fragments' would spill to local memory\n",
+      report.format(r))
+    r = lutile.launch(function() return lutile.make_tensor("f32", 255) end, {})
+    assert.no.matches("spill", report.format(r))
+  end)
+
   it("is left out with the checks", function()
     assert.is_nil(lutile.launch(function() end, { checks = false }))
     assert.error_matches(function() lutile.report(nil) end,

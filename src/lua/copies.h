@@ -11,7 +11,8 @@ typedef enum ltL_copy_kind { LT_COPY_IS_ATOM, LT_COPY_IS_TILED, LT_COPY_IS_SLICE
 
 /*
 ** The userdata of a copy atom or TiledCopy. A slice has the TiledCopy as its user value 1, a TMA copy
-** the tensor in global memory, if it was made for one.
+** the tensor in global memory, if it was made for one, and as user value 2 the mbarrier it completes
+** on, if it has one.
 */
 typedef struct ltL_copy {
   ltL_copy_kind kind;
@@ -41,6 +42,13 @@ ltL_copy *ltL_push_tiled_copy(lua_State *L, ltL_state *S, const ltT_copy_atom *a
 
 /* The field 'name' of a TMA copy; false where it has none. */
 bool ltL_push_tma_field(lua_State *L, ltL_state *S, const ltL_copy *c, const char *name);
+/* Says of the target of a copy by cp.async that its writes are in flight. */
+void ltL_fly(lua_State *L, const ltL_copy *c, lt_tensor *target);
+/* tma:with(mbarrier) */
+int ltL_tma_with(lua_State *L);
+/* A load by the TMA copy at slot 1: its writes are in flight; 'count' elements have arrived. */
+void ltL_fly_tma(lua_State *L, lt_tensor *target);
+void ltL_land_tma(lua_State *L, const lt_tensor *target, int64_t count);
 /* copy(tma, source, target): the copy is at slot 1. */
 int ltL_run_tma(lua_State *L, ltL_state *S, const ltL_copy *c);
 

@@ -29,7 +29,7 @@ static ltL_copy *push_copy(lua_State *L, ltL_state *S, ltL_copy_kind kind,
   if (value == NULL) ltL_raise(L, S);
   ltA_mark was_pin = S->pin;
   bool was_pinned = ltL_pin(S);
-  ltL_copy *c = lua_newuserdatauv(L, sizeof *c + lt_value_size(value), 1);
+  ltL_copy *c = lua_newuserdatauv(L, sizeof *c + lt_value_size(value), 2);
   *c = (ltL_copy){.kind = kind, .atom = *atom, .tiled = c};
   memcpy(c->nodes, value, lt_value_size(value));
   ltL_unpin(S, was_pinned, was_pin);

@@ -69,6 +69,7 @@ static int copy_with(lua_State *L, const ltL_copy *c, const char *function, int 
                    .object = &c->atom};
   m.tensors[SOURCE] = ltL_check_core(L, S, function, source, "source");
   m.tensors[TARGET] = ltL_check_core(L, S, function, source + 1, "target");
+  ltL_fly(L, c, &m.tensors[TARGET]);
   if (predicate_slot != 0)
     m.tensors[PREDICATE] = ltL_check_core(L, S, function, predicate_slot, "predicate");
   const int slots[] = {source, source + 1, predicate_slot == 0 ? 1 : predicate_slot, 1};

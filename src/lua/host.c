@@ -1,14 +1,11 @@
 /*
-** The host executor: kernels as Lua functions, launched over a grid of blocks. Each thread of a
-** block is a coroutine, which runs until it waits: at the block's barrier, or in gemm for the other
-** threads of its atom. Blocks run one after the other.
+** How the threads of a kernel wait: at the block's barrier, or in an operation for the other threads
+** that take part in it; and the messages on those that never go on.
 */
 #include "host.h"
 
 /* Its address is the key of the launch that runs, in the registry. */
 static const char launch_key = 0;
-
-#define MAX_GRID ((lua_Integer)1 << 31)
 
 /* ---- The launch that runs ------------------------------------------------------------------- */
 
@@ -22,6 +19,8 @@ ltL_launch *ltL_find_launch(lua_State *L) {
   lua_pop(L, 1);
   return H;
 }
+
+void ltL_set_launch(lua_State *L) { lua_rawsetp(L, LUA_REGISTRYINDEX, &launch_key); }
 
 bool ltL_in_kernel(lua_State *L) { return ltL_find_launch(L) != NULL; }
 
@@ -51,7 +50,7 @@ static void push_block_coordinate(lua_State *L, const ltL_launch *H) {
                   (LUAI_UACINT)H->block_index[2]);
 }
 
-static void note_place(lua_State *L, ltL_thread *t) {
+void ltL_note_place(lua_State *L, ltL_thread *t) {
   lua_Debug at;
   t->file[0] = '?';
   t->file[1] = '\0';
@@ -77,6 +76,7 @@ static void release_barrier(ltL_launch *H) {
     if (H->threads[i].wait == AT_BARRIER) H->threads[i].wait = READY;
   H->at_barrier = 0;
   H->actor.epoch++;
+  if (H->order != NULL) ltT_meet(H->order, 0, H->thread_count, true);
 }
 
 /* sync(): the barrier of the block. The last thread to come releases the others and goes on. */
@@ -88,7 +88,7 @@ static int sync(lua_State *L) {
     release_barrier(H);
     return 0;
   }
-  note_place(L, t);
+  ltL_note_place(L, t);
   return lua_yieldk(L, 0, 0, after_wait);
 }
 
@@ -172,7 +172,7 @@ int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int s
   ltL_thread *t = ltL_running_thread(L, H, meeting->function);
   t->wait = AT_ATOM;
   t->meeting = *meeting;
-  note_place(L, t);
+  ltL_note_place(L, t);
   if (find_absent(H, meeting) == NULL) return run_meeting(L, S, H, &t->meeting, slots);
   /* The tensors stay on the stack of this call. */
   return lua_yieldk(L, 0, (lua_KContext)t, after_wait);
@@ -180,8 +180,7 @@ int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int s
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
-/* Appends the thread to the message at the top. */
-static void name_thread(lua_State *L, const ltL_launch *H, int i) {
+void ltL_name_thread(lua_State *L, const ltL_launch *H, int i) {
   if (lua_type(L, -1) != LUA_TSTRING) return;
   lua_pushliteral(L, " [thread ");
   push_coordinate(L, H->block, i);
@@ -194,6 +193,7 @@ static void name_thread(lua_State *L, const ltL_launch *H, int i) {
 /* Why the waiting thread does not go on: the first thread that does not come to it, or -1. */
 static int find_missing(ltL_launch *H, int waiting) {
   const ltL_thread *t = &H->threads[waiting];
+  if (t->wait == AT_MBARRIER) return -1;
   if (t->wait == AT_ATOM) {
     const ltL_thread *absent = find_absent(H, &t->meeting);
     return absent == NULL ? -1 : (int)(absent - H->threads);
@@ -203,11 +203,12 @@ static int find_missing(ltL_launch *H, int waiting) {
   return -1;
 }
 
-/* A thread that waits for one that has ended, if there is one: it tells most. */
+/* A thread that waits at an mbarrier, or for one that has ended, if there is one: it tells most. */
 static int find_waiting(ltL_launch *H) {
   int first = -1;
   for (int i = 0; i < H->thread_count; i++) {
     if (H->threads[i].wait == ENDED) continue;
+    if (H->threads[i].wait == AT_MBARRIER) return i;
     int missing = find_missing(H, i);
     if (missing >= 0 && H->threads[missing].wait == ENDED) return i;
     if (first < 0) first = i;
@@ -215,10 +216,16 @@ static int find_waiting(ltL_launch *H) {
   return first;
 }
 
-/* No thread can go on: says who waits, where, and for whom. */
-static int fail_stuck(lua_State *L, ltL_launch *H) {
+int ltL_fail_stuck(lua_State *L, ltL_launch *H) {
   int waiting = find_waiting(H), missing = find_missing(H, waiting);
-  const ltL_thread *t = &H->threads[waiting], *o = &H->threads[missing];
+  const ltL_thread *t = &H->threads[waiting], *o = &H->threads[missing < 0 ? 0 : missing];
+  if (t->wait == AT_MBARRIER) {
+    lua_pushfstring(L, "%s:%d: ", t->file, t->line);
+    ltL_describe_mbarrier(L, t);
+    lua_concat(L, 2);
+    ltL_name_thread(L, H, waiting);
+    return lua_error(L);
+  }
   if (t->wait == AT_BARRIER)
     lua_pushfstring(L, "%s:%d: sync: ", t->file, t->line);
   else
@@ -229,222 +236,22 @@ static int fail_stuck(lua_State *L, ltL_launch *H) {
     lua_pushliteral(L, ", which has ended");
   else
     lua_pushfstring(L, ", which waits at %s:%d in %s", o->file, o->line,
-                    o->wait == AT_BARRIER ? "sync" : o->meeting.function);
+                    o->wait == AT_BARRIER    ? "sync"
+                    : o->wait == AT_MBARRIER ? "wait_barrier"
+                                             : o->meeting.function);
   lua_concat(L, 4);
-  name_thread(L, H, waiting);
+  ltL_name_thread(L, H, waiting);
   return lua_error(L);
 }
 
-/* ---- Running -------------------------------------------------------------------------------- */
-
-/* Resumes thread 'i' with 'arguments' values on its stack. */
-static void resume(lua_State *L, ltL_launch *H, int i, int arguments) {
-  ltL_thread *t = &H->threads[i];
-  int results;
-  H->current = i;
-  H->actor.warp_epoch = H->warp_epochs[i / LTL_WARP];
-  H->blamed = -1;
-  int status = lua_resume(t->L, L, arguments, &results);
-  if (status == LUA_OK)
-    t->wait = ENDED;
-  else if (status != LUA_YIELD) {
-    lua_xmove(t->L, L, 1);
-    name_thread(L, H, H->blamed >= 0 ? H->blamed : i);
-    lua_error(L);
-  } else if (t->wait == READY) {
-    lua_pushliteral(L, "launch: the kernel yields outside of a coroutine of its own");
-    name_thread(L, H, i);
-    lua_error(L);
-  }
-  lua_pop(t->L, results);
-}
-
-/* Starts the threads of a block; the kernel is at slot 2, its arguments behind it. */
-static void start_block(lua_State *L, ltL_launch *H) {
-  H->actor.epoch++;
-  int arguments = lua_gettop(L) - 2;
-  lua_newtable(L);
-  lua_setiuservalue(L, 1, LTL_SHARED_BUFFERS);
-  H->at_barrier = 0;
-  for (int i = 0; i < H->thread_count; i++) {
-    H->threads[i].wait = READY;
-    H->threads[i].shared_count = 0;
-  }
-  for (int i = 0; i < H->thread_count; i++) {
-    lua_State *co = H->threads[i].L;
-    if (!lua_checkstack(co, arguments + 2)) luaL_error(L, "launch: too many arguments");
-    for (int k = 2; k <= arguments + 2; k++) lua_pushvalue(L, k);
-    lua_xmove(L, co, arguments + 1);
-    resume(L, H, i, arguments);
-  }
-}
-
-static void run_block(lua_State *L, ltL_launch *H) {
-  start_block(L, H);
-  for (;;) {
-    bool progress = false, ended = true;
-    for (int i = 0; i < H->thread_count; i++) {
-      if (H->threads[i].wait == READY) {
-        resume(L, H, i, 0);
-        progress = true;
-      }
-      ended = ended && H->threads[i].wait == ENDED;
-    }
-    if (ended) {
-      if (H->counter.traffic != NULL) ltT_settle(H->counter.traffic);
-      return;
-    }
-    if (!progress) fail_stuck(L, H);
-  }
-}
-
-static void make_coroutines(lua_State *L, ltL_launch *H) {
-  lua_createtable(L, H->thread_count, 0);
-  for (int i = 0; i < H->thread_count; i++) {
-    H->threads[i].L = lua_newthread(L);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setiuservalue(L, 1, LTL_COROUTINES);
-}
-
-/* The traffic's memory is freed by the launch's finalizer. */
-static void start_counting(lua_State *L, ltL_launch *H) {
-  ltL_state *S = ltL_find_state(L);
-  H->counter.traffic = ltT_new_traffic(&S->arena->allocator, H->thread_count, LTL_SITES);
-  if (H->counter.traffic == NULL) luaL_error(L, "not enough memory");
-  H->counter.actor = &H->actor;
-}
-
-/* Protected: slot 1 is the launch, 2 the kernel, then its arguments. */
-static int run_grid(lua_State *L) {
-  ltL_launch *H = lua_touserdata(L, 1);
-  luaL_checkstack(L, lua_gettop(L) + 8, "too many arguments");
-  make_coroutines(L, H);
-  if (H->checks) start_counting(L, H);
-  for (lua_Integer z = 0; z < H->grid[2]; z++)
-    for (lua_Integer y = 0; y < H->grid[1]; y++)
-      for (lua_Integer x = 0; x < H->grid[0]; x++) {
-        H->block_index[0] = x;
-        H->block_index[1] = y;
-        H->block_index[2] = z;
-        run_block(L, H);
-      }
-  return 0;
-}
-
-/* ---- launch --------------------------------------------------------------------------------- */
-
-static lua_Integer check_extent(lua_State *L, const char *option, lua_Integer limit) {
-  int is_integer;
-  lua_Integer n = lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer || n < 1 || n > limit)
-    luaL_error(L, "launch: %s has extents from 1 to %I, not %s", option, (LUAI_UACINT)limit,
-               luaL_tolstring(L, -1, NULL));
-  return n;
-}
-
-/* Option 'name' of the table at slot 2: a number, or up to three. */
-static void read_extents(lua_State *L, const char *name, lua_Integer limit, lua_Integer extent[3]) {
-  extent[0] = extent[1] = extent[2] = 1;
-  if (lua_getfield(L, 2, name) != LUA_TTABLE) {
-    if (!lua_isnil(L, -1)) extent[0] = check_extent(L, name, limit);
-    lua_pop(L, 1);
-    return;
-  }
-  if (lua_rawlen(L, -1) > 3) luaL_error(L, "launch: %s has more than three extents", name);
-  for (int i = 0; i < 3; i++) {
-    if (lua_rawgeti(L, -1, i + 1) != LUA_TNIL) extent[i] = check_extent(L, name, limit);
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-}
-
-/* Option 'checks': true unless it says false. */
-static bool read_checks(lua_State *L) {
-  lua_getfield(L, 2, "checks");
-  bool checks = lua_isnil(L, -1) || lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return checks;
-}
-
-static int free_launch(lua_State *L) {
-  ltL_launch *H = lua_touserdata(L, 1);
-  ltT_free_traffic(H->counter.traffic);
-  H->counter.traffic = NULL;
-  return 0;
-}
-
-/* Of the launch at the top. */
-static void set_launch_metatable(lua_State *L) {
-  lua_createtable(L, 0, 2);
-  lua_pushcfunction(L, free_launch);
-  lua_setfield(L, -2, "__gc");
-  lua_pushboolean(L, 0);
-  lua_setfield(L, -2, "__metatable");
-  lua_setmetatable(L, -2);
-}
-
-static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3],
-                              bool checks) {
-  lua_Integer count = block[0] * block[1] * block[2];
-  if (count > LTL_MAX_BLOCK)
-    luaL_error(L, "launch: a block has at most %d threads, not %I", LTL_MAX_BLOCK,
-               (LUAI_UACINT)count);
-  size_t size = sizeof(ltL_launch) + (size_t)count * sizeof(ltL_thread);
-  ltL_launch *H = lua_newuserdatauv(L, size, 2);
-  memset(H, 0, size);
-  memcpy(H->grid, grid, sizeof H->grid);
-  memcpy(H->block, block, sizeof H->block);
-  set_launch_metatable(L);
-  H->thread_count = (int)count;
-  H->checks = checks;
-  H->sites[0] = (ltT_site){"a place beyond those told apart", 0};
-  H->site_count = 1;
-  H->actor = (ltT_actor){.is_active = true, .sites = H->sites};
-  for (int i = 0; i < 3; i++) H->actor.extent[i] = (int)block[i];
-  return H;
-}
-
-static void set_current(lua_State *L) { /* pops the launch, or nil */
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &launch_key);
-}
-
-/* launch(kernel, {grid = n | {x, y, z}, block = n | {x, y, z}, checks = boolean}, ...) */
-static int launch_kernel(lua_State *L) {
-  lua_Integer grid[3], block[3];
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  if (ltL_find_launch(L) != NULL) return luaL_error(L, "launch: a kernel cannot launch another");
-  read_extents(L, "grid", MAX_GRID, grid);
-  read_extents(L, "block", LTL_MAX_BLOCK, block);
-  ltL_launch *H = new_launch(L, grid, block, read_checks(L));
-  lua_pushvalue(L, -1);
-  lua_replace(L, 2); /* the options' place */
-  lua_pushvalue(L, -1);
-  set_current(L);
-  lua_pop(L, 1);
-  lua_pushvalue(L, 2);
-  lua_insert(L, 1);
-  lua_pushcfunction(L, run_grid);
-  lua_insert(L, 2); /* launch, run_grid, kernel, launch, arguments */
-  lua_pushvalue(L, 1);
-  lua_insert(L, 3);
-  lua_remove(L, 5); /* launch, run_grid, launch, kernel, arguments */
-  int status = lua_pcall(L, lua_gettop(L) - 2, 0, 0);
-  H->actor.is_active = false; /* buffers that stay are no longer watched */
-  lua_pushnil(L);
-  set_current(L);
-  if (status != LUA_OK) return lua_error(L);
-  lua_pushvalue(L, 1);
-  return H->checks ? ltL_push_report(L, H) : 0;
-}
-
-static const luaL_Reg functions[] = {
-    {"__syncthreads", sync}, {"launch", launch_kernel}, {"sync", sync}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"__syncthreads", sync}, {"sync", sync}, {NULL, NULL}};
 
 void ltL_open_host(lua_State *L) {
   ltL_open_kernel(L);
+  ltL_open_launch(L);
   ltL_open_warp(L);
+  ltL_open_async(L);
+  ltL_open_mbarriers(L);
   ltL_set_tile_functions(L, functions);
 }
 

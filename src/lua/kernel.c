@@ -1,6 +1,8 @@
 /*
 ** What kernels see: threadIdx and its kin, shared memory; and what is watched while they run.
 */
+#include <stdio.h>
+
 #include "host.h"
 
 /* ---- Watching ------------------------------------------------------------------------------- */
@@ -70,6 +72,22 @@ static ltL_buffer *push_shared(lua_State *L, ltL_state *S, lua_Integer i, lt_ele
   return ltL_test_buffer(L, -1);
 }
 
+/* "sm_80 has", or where none was named the most that any has. */
+static int fail_capacity(lua_State *L, const ltL_launch *H, const char *function, lua_Integer i) {
+  char which[32] = "no architecture has more than";
+  if (H->architecture != 0) snprintf(which, sizeof which, "sm_%d has", H->architecture);
+  return luaL_error(L, "%s: buffer %I makes %I bytes of shared memory for the block, where %s %I",
+                    function, (LUAI_UACINT)i, (LUAI_UACINT)H->shared_bytes, which,
+                    (LUAI_UACINT)H->shared_capacity);
+}
+
+lua_Integer ltL_next_shared(lua_State *L, ltL_launch *H, const char *function, size_t bytes) {
+  lua_Integer i = ++ltL_running_thread(L, H, function)->shared_count;
+  H->shared_bytes = i == 1 ? bytes : H->shared_bytes + bytes;
+  if (H->shared_bytes > H->shared_capacity) fail_capacity(L, H, function, i);
+  return i;
+}
+
 /*
 ** make_smem_ptr(dtype, count): memory that the threads of a block share. All threads of a block
 ** ask for the same buffers in the same order. Outside of a kernel, a buffer like any other.
@@ -83,9 +101,13 @@ static int make_smem(lua_State *L) {
     ltL_new_buffer(L, S, element, count, LT_SHARED);
     return 1;
   }
-  lua_Integer i = ++ltL_running_thread(L, H, "make_smem_ptr")->shared_count;
+  bool is_count = count >= 0 && count <= INT32_MAX; /* else making it says why not */
+  size_t bytes = is_count ? ltT_bytes(element, count) : 0;
+  lua_Integer i = ltL_next_shared(L, H, "make_smem_ptr", bytes);
   ltL_buffer *b = push_shared(L, S, i, element, count);
-  H->shared_bytes = i == 1 ? b->buffer.size : H->shared_bytes + b->buffer.size;
+  if (b == NULL)
+    return luaL_error(L, "make_smem_ptr: buffer %I is an mbarrier for an earlier thread",
+                      (LUAI_UACINT)i);
   if (b->element != element || b->count != count)
     return luaL_error(L,
                       "make_smem_ptr: buffer %I of the block is %I of %s for this thread, %I of %s "

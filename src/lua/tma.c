@@ -141,9 +141,10 @@ bool ltL_push_tma_field(lua_State *L, ltL_state *S, const ltL_copy *c, const cha
   if (strcmp(name, "desc") == 0) return push_descriptor(L, c) == 1;
   if (strcmp(name, "tma_basis") == 0)
     return ltL_push_value(L, S, ltT_tma_part_of(ltL_copy_value(c), LT_TMA_BASIS)) == 1;
-  if (strcmp(name, "get_tma_tensor") != 0) return false;
+  bool is_with = strcmp(name, "with") == 0;
+  if (!is_with && strcmp(name, "get_tma_tensor") != 0) return false;
   ltL_push_state(L);
-  lua_pushcclosure(L, get_tma_tensor, 1);
+  lua_pushcclosure(L, is_with ? ltL_tma_with : get_tma_tensor, 1);
   return true;
 }
 
@@ -172,9 +173,12 @@ int ltL_run_tma(lua_State *L, ltL_state *S, const ltL_copy *c) {
   if (t == NULL)
     return luaL_error(L, "copy: %s was made for a layout, not for a tensor", c->atom.name);
   lt_tensor global = ltL_core_tensor(L, t, "global tensor");
+  if (is_load) ltL_fly_tma(L, &shared);
   if (ltT_run_tma(S->arena, "copy", &c->atom, ltL_copy_value(c->tiled), coordinates, &global,
-                  &shared))
+                  &shared)) {
+    if (is_load) ltL_land_tma(L, &shared, ltT_size(S->arena, &shared));
     return 0;
+  }
   int slots[] = {4, shared_slot};
   return ltL_raise_fault(L, S, "copy", (lt_tensor *[]){&global, &shared}, slots, 2);
 }

@@ -24,6 +24,7 @@ static bool order_warp(ltL_state *S, const ltL_meeting *self, ltL_meeting *all, 
   *culprit = 0;
   ltL_launch *H = (ltL_launch *)(size_t)self->object;
   H->actor.warp_epoch = ++H->warp_epochs[self->base / LTL_WARP];
+  if (H->order != NULL) ltT_meet(H->order, self->base, self->size, false);
   return true;
 }
 

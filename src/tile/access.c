@@ -21,9 +21,9 @@ static bool write_place(lt_arena *arena, const char *operation, const lt_tensor 
   return true;
 }
 
-static void write_thread(const ltT_actor *actor, int thread, char *text, size_t size) {
-  const int *extent = actor->extent;
-  if (thread < 0)
+static void write_thread(const ltT_actor *actor, const ltT_stamp *stamp, char *text, size_t size) {
+  const int *extent = actor->extent, thread = (int)stamp->agent;
+  if (stamp->is_several)
     snprintf(text, size, "several threads");
   else
     snprintf(text, size, "thread (%d,%d,%d)", thread % extent[0], thread / extent[0] % extent[1],
@@ -35,7 +35,7 @@ static void *fail_race(lt_arena *arena, const char *place, const lt_tensor *t) {
   const ltT_clash *clash = &t->fault.clash;
   const ltT_site *site = &actor->sites[clash->other.site];
   char other[64];
-  write_thread(actor, clash->other.thread, other, sizeof other);
+  write_thread(actor, &clash->other, other, sizeof other);
   return ltA_fail(arena, LT_INVALID,
                   "%s is %s here and was %s by %s at %s:%d: a race, as no barrier lies between",
                   place, clash->access == LT_READ ? "read" : "written",
@@ -43,11 +43,31 @@ static void *fail_race(lt_arena *arena, const char *place, const lt_tensor *t) {
                   site->line);
 }
 
+static void *fail_in_flight(lt_arena *arena, const char *place, const lt_tensor *t) {
+  const ltT_actor *actor = t->buffer->shadow->actor;
+  const ltT_clash *clash = &t->fault.clash;
+  const ltT_site *site = &actor->sites[clash->other.site];
+  const char *verb = clash->access == LT_READ ? "read" : "written";
+  if ((int)clash->other.agent >= actor->order->threads)
+    return ltA_fail(
+        arena, LT_INVALID,
+        "%s is %s here while the TMA copy at %s:%d that writes it is in flight: wait for "
+        "its mbarrier first",
+        place, verb, site->file, site->line);
+  char writer[64];
+  write_thread(actor, &clash->other, writer, sizeof writer);
+  return ltA_fail(arena, LT_INVALID,
+                  "%s is %s here while the cp.async of %s at %s:%d that writes it is in flight: "
+                  "that thread must cp_async_wait, and then a barrier come, first",
+                  place, verb, writer, site->file, site->line);
+}
+
 void *ltT_fail_fault(lt_arena *arena, const char *operation, const lt_tensor *t) {
   char place[256];
   if (!write_place(arena, operation, t, place, sizeof place)) return NULL;
   switch (t->fault.kind) {
     case LT_FAULT_RACE: return fail_race(arena, place, t);
+    case LT_FAULT_IN_FLIGHT: return fail_in_flight(arena, place, t);
     case LT_FAULT_UNWRITTEN:
       return ltA_fail(arena, LT_INVALID, "%s is read before anything was written there", place);
     default:
@@ -73,11 +93,13 @@ static bool check_element(lt_arena *arena, const char *operation, lt_tensor *t, 
   if (t->buffer->shadow == NULL) return true;
   size_t bits = (size_t)ltT_type_of(t->element)->bits, bit = (size_t)offset * bits;
   ltT_clash clash = {LT_READ, LT_READ, {0}};
-  ltT_finding finding =
-      ltT_note(t->buffer->shadow, t->thread, bit / 8, (bit + bits + 7) / 8, access, &clash);
+  ltT_finding finding = ltT_note(t->buffer->shadow, t->thread, &t->flight, bit / 8,
+                                 (bit + bits + 7) / 8, access, &clash);
   if (finding == LT_FINE) return true;
-  ltT_fault_kind kind = finding == LT_RACE ? LT_FAULT_RACE : LT_FAULT_UNWRITTEN;
-  return fail(arena, operation, t, (ltT_fault){kind, index, offset, clash});
+  static const ltT_fault_kind kinds[] = {[LT_UNWRITTEN] = LT_FAULT_UNWRITTEN,
+                                         [LT_RACE] = LT_FAULT_RACE,
+                                         [LT_IN_FLIGHT] = LT_FAULT_IN_FLIGHT};
+  return fail(arena, operation, t, (ltT_fault){kinds[finding], index, offset, clash});
 }
 
 static bool record(lt_arena *arena, const lt_tensor *t, const int64_t *offsets, size_t n,
@@ -105,5 +127,6 @@ bool ltT_access_elements(lt_arena *arena, const char *operation, lt_tensor *t,
 
 void ltT_mark_written(ltT_buffer *buffer) {
   ltT_clash clash;
-  if (buffer->shadow != NULL) ltT_note(buffer->shadow, 0, 0, buffer->size, LT_WRITE, &clash);
+  ltT_flight none = {0, 0, 0};
+  if (buffer->shadow != NULL) ltT_note(buffer->shadow, 0, &none, 0, buffer->size, LT_WRITE, &clash);
 }

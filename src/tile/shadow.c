@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define SEVERAL (-1)
 #define WARP 32
 
 size_t ltT_shadow_size(size_t size, bool is_shared) {
@@ -23,31 +22,65 @@ ltT_shadow *ltT_new_shadow(void *place, size_t size, bool is_shared, const ltT_a
   return shadow;
 }
 
+/* The write has not arrived, as far as the thread can know. */
+static bool is_in_flight(const ltT_cell *cell, const ltT_actor *actor, int thread) {
+  const ltT_order *order = actor->order;
+  int agent = (int)cell->write.agent;
+  if (order == NULL || cell->write.epoch == 0) return false;
+  if (agent >= order->threads) return !ltT_is_known(order, thread, agent, cell->write.clock);
+  return cell->group != 0 && !ltT_group_has_landed(order, agent, cell->group, thread);
+}
+
 /*
 ** Whether nothing orders the stamp's access and the actor's: no barrier of the block between them,
-** nor, within one warp, of the warp.
+** nor, within one warp, of the warp, nor an mbarrier. Of several readers only the last one is known:
+** an mbarrier that has seen it counts for all.
 */
 static bool is_unordered(const ltT_stamp *stamp, const ltT_actor *actor, int thread) {
-  if (stamp->epoch != actor->epoch || stamp->thread == thread) return false;
-  if (stamp->thread == SEVERAL) return true;
-  bool same_warp = stamp->thread / WARP == thread / WARP;
+  if (stamp->epoch != actor->epoch) return false;
+  const ltT_order *order = actor->order;
+  if (order != NULL && ltT_is_known(order, thread, (int)stamp->agent, stamp->clock)) return false;
+  if (stamp->is_several) return true;
+  if ((int)stamp->agent == thread) return false;
+  bool same_warp = (int)stamp->agent / WARP == thread / WARP;
   return !same_warp || stamp->warp_epoch == actor->warp_epoch;
 }
 
 static ltT_stamp stamp_of(const ltT_actor *actor, int thread) {
-  return (ltT_stamp){actor->epoch, actor->warp_epoch, (int16_t)thread, actor->site};
+  const ltT_order *order = actor->order;
+  bool has_clock = order != NULL && order->clocks != NULL;
+  return (ltT_stamp){.epoch = actor->epoch,
+                     .warp_epoch = actor->warp_epoch,
+                     .clock = has_clock ? order->clocks[thread] : 1,
+                     .agent = (unsigned)thread,
+                     .site = actor->site};
 }
 
 /* Later reads of one epoch join: the stamp then stands for several threads. */
 static void stamp_read(ltT_cell *cell, const ltT_actor *actor, int thread) {
-  bool joins = cell->read.epoch == actor->epoch && cell->read.thread != thread;
+  bool joins = cell->read.epoch == actor->epoch && (int)cell->read.agent != thread;
+  bool is_several = joins || (cell->read.epoch == actor->epoch && cell->read.is_several);
   cell->read = stamp_of(actor, thread);
-  if (joins) cell->read.thread = SEVERAL;
+  cell->read.is_several = is_several;
 }
 
-static ltT_finding note_cell(ltT_cell *cell, const ltT_actor *actor, int thread, ltT_access access,
-                             ltT_clash *clash) {
-  if (is_unordered(&cell->write, actor, thread)) {
+static void stamp_write(ltT_cell *cell, const ltT_actor *actor, int thread,
+                        const ltT_flight *flight) {
+  cell->write = stamp_of(actor, thread);
+  cell->group = flight->group;
+  if (flight->agent == 0) return;
+  cell->write.agent = (unsigned)flight->agent;
+  cell->write.clock = flight->phase;
+}
+
+static ltT_finding find_clash(const ltT_cell *cell, const ltT_actor *actor, int thread,
+                              ltT_access access, ltT_clash *clash) {
+  if (is_in_flight(cell, actor, thread)) {
+    *clash = (ltT_clash){access, LT_WRITE, cell->write};
+    return LT_IN_FLIGHT;
+  }
+  bool is_mbarrier = actor->order != NULL && (int)cell->write.agent >= actor->order->threads;
+  if (!is_mbarrier && is_unordered(&cell->write, actor, thread)) {
     *clash = (ltT_clash){access, LT_WRITE, cell->write};
     return LT_RACE;
   }
@@ -55,22 +88,27 @@ static ltT_finding note_cell(ltT_cell *cell, const ltT_actor *actor, int thread,
     *clash = (ltT_clash){access, LT_READ, cell->read};
     return LT_RACE;
   }
+  return access == LT_READ && cell->write.epoch == 0 ? LT_UNWRITTEN : LT_FINE;
+}
+
+static ltT_finding note_cell(ltT_cell *cell, const ltT_actor *actor, int thread,
+                             const ltT_flight *flight, ltT_access access, ltT_clash *clash) {
+  ltT_finding finding = find_clash(cell, actor, thread, access, clash);
+  if (finding != LT_FINE) return finding;
   if (access == LT_WRITE)
-    cell->write = stamp_of(actor, thread);
-  else if (cell->write.epoch == 0)
-    return LT_UNWRITTEN;
+    stamp_write(cell, actor, thread, flight);
   else
     stamp_read(cell, actor, thread);
   return LT_FINE;
 }
 
-ltT_finding ltT_note(ltT_shadow *shadow, int thread, size_t begin, size_t end, ltT_access access,
-                     ltT_clash *clash) {
+ltT_finding ltT_note(ltT_shadow *shadow, int thread, const ltT_flight *flight, size_t begin,
+                     size_t end, ltT_access access, ltT_clash *clash) {
   if (!shadow->actor->is_active) return LT_FINE;
   for (size_t i = begin; i < end; i++) {
     ltT_finding finding = LT_FINE;
     if (shadow->cells != NULL)
-      finding = note_cell(&shadow->cells[i], shadow->actor, thread, access, clash);
+      finding = note_cell(&shadow->cells[i], shadow->actor, thread, flight, access, clash);
     else if (access == LT_WRITE)
       shadow->written[i] = 1;
     else if (!shadow->written[i])

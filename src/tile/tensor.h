@@ -26,7 +26,8 @@ typedef enum ltT_fault_kind {
   LT_NO_FAULT,
   LT_FAULT_OUTSIDE,   /* of the buffer */
   LT_FAULT_UNWRITTEN, /* read before anything was written there */
-  LT_FAULT_RACE       /* another thread is at it, with no barrier between */
+  LT_FAULT_RACE,      /* another thread is at it, with no barrier between */
+  LT_FAULT_IN_FLIGHT  /* an asynchronous copy that writes it was not waited for */
 } ltT_fault_kind;
 
 /* The first element that an operation found at fault. */
@@ -53,6 +54,7 @@ typedef struct lt_tensor {
   const struct ltT_counter *counter; /* of memory traffic; NULL: nobody counts */
   int thread;                        /* of a block, that brings the tensor */
   int vector;                        /* elements that one access may take together; 0 is 1 */
+  ltT_flight flight;                 /* of the writes to it */
   ltT_fault fault;
 } lt_tensor;
 
