@@ -269,6 +269,10 @@ LT_API size_t lt_cuda_count_dynamic(const lt_value *layout);
 */
 LT_API bool lt_cuda_match(lt_arena *arena, const char *what, const lt_value *pattern,
                           const lt_value *v, int64_t *values);
+/*
+** Least and largest offset of a plain layout with elements. False for others, and beyond 64 bits.
+*/
+LT_API bool lt_cuda_reach(const lt_value *layout, int64_t *least, int64_t *largest);
 /* Whether every index and offset of the layout stays within 32 bits, signed. */
 LT_API bool lt_cuda_fits_32_bits(const lt_value *layout);
 /*

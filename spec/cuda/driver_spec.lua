@@ -310,6 +310,7 @@ try(k:launch {}, there, parse "4:1")
 cuda.device(0):enable_peer(cuda.device(1))
 try(k:launch {}, there, parse "4:1")
 try(k:launch {}, there, parse "4:1000000000")
+try(k:launch {}, cuda.tensor("s32", 4)(lutile.parse "4:2"), parse "4:1")
 ]], { FAKE_CUDA_DEVICES = 2 })
     assert.same({
       "kernel 'f': argument 1 ('p'): it is on device 1, the launch on device 0 (enable_peer lets "
@@ -317,6 +318,7 @@ try(k:launch {}, there, parse "4:1000000000")
       "no error",
       "kernel 'f': argument 2 ('a'): its indices exceed the 32 bits that the kernel was "
         .. "compiled for",
+      "kernel 'f': argument 1 ('p'): it reaches from element 0 to 6, where its memory has 4",
     }, lines((result.out:gsub("%S+:%d+: (kernel)", "%1"))))
   end)
 

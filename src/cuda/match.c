@@ -135,3 +135,23 @@ bool lt_cuda_fits_32_bits(const lt_value *layout) {
       return false;
   return true;
 }
+
+/* ---- Reach ---------------------------------------------------------------------------------- */
+
+/* Shape and stride are congruent: their nodes are in the same places. */
+bool lt_cuda_reach(const lt_value *layout, int64_t *least, int64_t *largest) {
+  *least = *largest = 0;
+  if (layout->kind != LT_LAYOUT) return false;
+  const lt_value *shape = ltA_shape(layout), *stride = ltA_stride(layout);
+  if (shape->length != stride->length) return false; /* coordinates */
+  bool is_empty = false;
+  for (uint32_t i = 0; i < shape->length; i++) {
+    int64_t span, *end = stride[i].value < 0 ? least : largest;
+    if (ltA_is_tuple(shape + i)) continue;
+    is_empty = is_empty || shape[i].value == 0;
+    if (__builtin_mul_overflow(shape[i].value - 1, stride[i].value, &span) ||
+        __builtin_add_overflow(*end, span, end))
+      return false;
+  }
+  return !is_empty;
+}

@@ -68,6 +68,19 @@ static uint64_t address_of(const call *c, const ltL_device_buffer *b, lt_element
   return b->pointer + (uint64_t)bit / 8;
 }
 
+/* A tensor must not reach out of its memory; of swizzled ones, only the start is looked at. */
+static void check_reach(const call *c, const ltL_device_buffer *b, const ltL_tensor *t) {
+  int64_t least, largest, first, last, bits = ltT_type_of(t->element)->bits;
+  int64_t count = (int64_t)(b->size * 8 / (uint64_t)bits);
+  if (!lt_cuda_reach(ltL_layout_of(t), &least, &largest)) return;
+  bool beyond = __builtin_add_overflow(t->offset, least, &first);
+  beyond = __builtin_add_overflow(t->offset, largest, &last) || beyond;
+  if (!beyond && first >= 0 && last < count) return;
+  lua_pushfstring(c->L, "it reaches from element %I to %I, where its memory has %I",
+                  (LUAI_UACINT)first, (LUAI_UACINT)last, (LUAI_UACINT)count);
+  refuse(c, lua_tostring(c->L, -1));
+}
+
 static const ltL_tensor *test_device_tensor(const call *c, ltL_device_buffer **buffer) {
   const ltL_tensor *t = ltL_test_tensor(c->L, c->S, c->slot);
   if (t == NULL) return NULL;
@@ -89,6 +102,7 @@ static void put_pointer(const call *c, void *at) {
     lt_element element = t != NULL ? t->element : b->element;
     check_element(c, element);
     check_memory(c, b);
+    if (t != NULL) check_reach(c, b, t);
     address = address_of(c, b, element, t != NULL ? t->offset : 0);
   }
   memcpy(at, &address, sizeof address);
@@ -121,6 +135,7 @@ static void put_tensor(const call *c, uint8_t *at) {
   if (t == NULL) refuse_type(c, "device tensor");
   check_element(c, t->element);
   check_memory(c, b);
+  check_reach(c, b, t);
   uint64_t address = address_of(c, b, t->element, t->offset);
   memcpy(at, &address, sizeof address);
   put_layout(c, ltL_layout_of(t), at + 8);
