@@ -4,8 +4,11 @@
 -- The first product's accumulators are the second one's operand A as they lie in the registers.
 
 local lutile = require "lutile"
+local base = require "lutile.plan.base"
 local emit = require "lutile.plan.emit"
+local matrix = require "lutile.plan.matrix"
 local operand = require "lutile.plan.operand"
+local problem = require "lutile.plan.problem"
 local result = require "lutile.plan.result"
 
 local M = {}
@@ -58,8 +61,10 @@ DEVICE void mma(float *d, const unsigned *a, const unsigned *b) {
 }  // namespace plan
 ]]
 
-local Plan = {}
+local Plan = setmetatable({ template = "chained_gemm.cu", entry = "chained_gemm" },
+  { __index = base })
 Plan.__index = Plan
+Plan.__tostring = base.report
 
 function Plan:block()
   local c = result.layouts(self.mma, self.rows, self.columns // self.parts)
@@ -74,7 +79,7 @@ function Plan:block()
       emit.constant("kAsync", self.A.async or self.B.async),
       emit.constant("kAtomsM", self.rows // lutile.tile_size(self.mma, 0), "of a warp"),
       emit.constant("kAtomsN", self.columns // lutile.tile_size(self.mma, 1)),
-      emit.constant("kRun", self.run), emit.constant("kValuesOfPart", c.values),
+      emit.constant("kRun", self.run_size), emit.constant("kValuesOfPart", c.values),
       emit.constant("kParts", self.parts),
       emit.constant("kColumnsOfPart", self.columns // self.parts),
     },
@@ -94,7 +99,7 @@ function M.new(options)
   p.arch = p.arch or 80
   p.dtype, p.out = p.dtype or "f16", p.out or "f32"
   if p.n > LARGEST_N then
-    error(("chained_gemm: n is %d, where %d is the most"):format(p.n, LARGEST_N), 2)
+    error(("N is %d, where %d is the most"):format(p.n, LARGEST_N), 0)
   end
   p.atom = p.atom or (p.arch < 80 and "SM75_16x8x8_" or "SM80_16x8x16_")
     .. ("F32%s%sF32_TN"):format(p.dtype:upper(), p.dtype:upper())
@@ -107,10 +112,12 @@ function M.new(options)
   p.rows = p.rows or p.warps * p.mma.shape_mnk[0] * (p.columns <= 128 and 2 or 1)
   p.steps = p.block_k // p.mma.shape_mnk[2]
   p.stages = p.stages or (p.arch < 80 and 2 or 3)
-  p.run, p.blocks = p.run or 2, p.blocks or 1
+  p.run_size, p.blocks = p.run_size or 2, p.blocks or 1
   local function new_operand(name, struct, rows, major, vector)
+    local unit = p[name:lower() .. "_unit"]
     return operand.new { name = name, struct = struct, rows = rows, k = p.block_k, bytes = 2,
-      major = major, vector_bytes = vector, steps = p.steps, threads = p.threads, arch = p.arch }
+      major = major, unit = unit, vector_bytes = vector, steps = p.steps, threads = p.threads,
+      arch = p.arch }
   end
   local vector = p.vector or {}
   p.A = new_operand("A", "A", p.rows, p.a_major, vector.A)
@@ -121,5 +128,74 @@ function M.new(options)
   p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
   return p
 end
+
+-- ---- From layouts ----------------------------------------------------------------------------
+
+local KNOWN = {}
+for name in ([[A B D M N a_major b_major d_major dtype out arch warps stages rows parts
+  block_k]]):gmatch "[%w_]+" do
+  KNOWN[name] = true
+end
+
+local function choose_types(p, options)
+  local x = options.A
+  p.dtype = options.dtype or matrix.is_tensor(x) and x.dtype
+  if not p.dtype then error("dtype is missing (A is no tensor that would have one)", 0) end
+  if p.dtype ~= "f16" and p.dtype ~= "bf16" then
+    error(("elements are f16 or bf16, not %s"):format(tostring(p.dtype)), 0)
+  end
+  problem.check_types(p.dtype, p.dtype, p.arch)
+  p.out = options.out or matrix.is_tensor(options.D) and options.D.dtype or "f32"
+  if p.out ~= "f32" and p.out ~= "f16" and p.out ~= "bf16" then
+    error(("D is f32, f16 or bf16, not %s"):format(tostring(p.out)), 0)
+  end
+end
+
+local function matrices_of(p, options)
+  local m = { A = problem.matrix(options, "A", "M", "N", options.a_major, p.dtype) }
+  local n = m.A.column.extent
+  m.B = problem.matrix({ B = options.B, N = n }, "B", "N", "N", options.b_major, p.dtype)
+  m.D = problem.matrix({ D = options.D, M = m.A.row.extent, N = n }, "D", "M", "N",
+    options.d_major, p.out)
+  for name, wanted in pairs { A = p.dtype, B = p.dtype, D = p.out } do
+    if m[name].dtype ~= wanted then
+      error(("%s has elements of %s, and the product takes %s"):format(name, m[name].dtype,
+        wanted), 0)
+    end
+  end
+  return m
+end
+
+function M.plan(options)
+  problem.check_options(options, KNOWN)
+  local arch, reason = problem.architecture(options)
+  local p = { arch = arch, reasons = { reason }, vector = {}, options = options }
+  for _, name in ipairs { "warps", "stages", "rows", "parts", "block_k" } do
+    p[name] = options[name]
+  end
+  choose_types(p, options)
+  p.matrices = matrices_of(p, options)
+  local _, n = matrix.extents(p.matrices.A)
+  p.n = n
+  for _, name in ipairs { "A", "B" } do
+    local m, lower = p.matrices[name], name:lower()
+    p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
+    p.reasons[#p.reasons + 1] = problem.reason(m, name, p[lower .. "_unit"])
+  end
+  local d = p.matrices.D
+  p.run_size = d.unit == "column" and matrix.vector(d, 2) or 1
+  p.title = ("chained_gemm: (A * B^T) * B^T of %s -> %s"):format(p.dtype, p.out)
+  return M.new(p)
+end
+
+-- The plan for the same matrices with some options changed.
+function Plan:with(changes)
+  local options = {}
+  for k, v in pairs(self.options) do options[k] = v end
+  for k, v in pairs(changes) do options[k] = v end
+  return M.plan(options)
+end
+
+M.Plan = Plan
 
 return M

@@ -1,17 +1,21 @@
 -- Plans of D = epilogue(alpha * A * B^T + beta * C + bias) for kernels/gemm_sm80.cu.
 --
--- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers; change
--- any of them before 'source' or 'run', which work out the rest from it.
+-- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers. Any of
+-- the layouts may be replaced before the first 'run'; what follows from numbers is worked out again
+-- by 'with'.
 
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
+local base = require "lutile.plan.base"
+local choose_tile = require "lutile.plan.tile"
+local matrix = require "lutile.plan.matrix"
 local operand = require "lutile.plan.operand"
+local problem = require "lutile.plan.problem"
 local result = require "lutile.plan.result"
 
 local M = {}
 
-local BYTES = { f64 = 8, f32 = 4, tf32 = 4, s32 = 4, f16 = 2, bf16 = 2, s8 = 1, u8 = 1, e4m3 = 1,
-  e5m2 = 1 }
+local BYTES = matrix.BYTES
 
 -- ---- Choices ---------------------------------------------------------------------------------
 
@@ -31,17 +35,10 @@ end
 local DEFAULT_ACC = { f16 = "f32", bf16 = "f32", tf32 = "f32", e4m3 = "f32", e5m2 = "f32",
   f64 = "f64", s8 = "s32", u8 = "s32" }
 
--- Tile, warps and stages by the type; a block tile's k is 64 or 128 bytes.
-local function choose_tile(p)
-  local bytes = BYTES[p.dtype]
-  if p.arch < 80 then return { 128, 128, 64 // bytes }, { 2, 4 }, 2 end
-  if bytes == 8 then return { 64, 64, 16 }, { 2, 2 }, 3 end
-  return { 128, 256, 64 // bytes }, { 2, 4 }, 4
-end
-
 -- ---- As C++ ----------------------------------------------------------------------------------
 
 local COMPUTE = { f64 = "double", s32 = "int" }
+local COMPUTE_TYPE = { double = "f64", int = "s32", float = "f32" }
 
 local BLOCK = [[
 #define LUTILE_PLAN
@@ -92,16 +89,17 @@ local function constants(p, c)
     emit.constant("kAtomsN", p.tile[2] // lutile.tile_size(p.mma, 1)),
     emit.constant("kWordsOfC", p.words_of_c, "registers of an atom's accumulators"),
     emit.constant("kGroup", p.group, "rows of tiles that blocks go down together"),
-    emit.constant("kRun", p.run), emit.constant("kValuesOfC", c.values),
-    emit.constant("kReadsC", p.beta ~= 0),
+    emit.constant("kRun", p.run_size), emit.constant("kValuesOfC", c.values),
+    emit.constant("kReadsC", p.reads_c),
     ("  static constexpr Bias kBias = %s;"):format(
       ({ row = "kPerRow", column = "kPerColumn" })[p.bias] or "kNone"),
   }
   return emit.constants(lines)
 end
 
-local Plan = {}
+local Plan = setmetatable({ template = "gemm_sm80.cu", entry = "gemm" }, { __index = base })
 Plan.__index = Plan
+Plan.__tostring = base.report
 
 -- The generated block: everything that varies in the template.
 function Plan:block()
@@ -110,7 +108,8 @@ function Plan:block()
     CONSTANTS = constants(self, c), WORD = self.A.word == 8 and "unsigned long long" or "unsigned",
     ACC = self.acc, OUT = self.out, COMPUTE = self.compute,
     A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
-    ATOM = self.atom, EPILOGUE = self.epilogue, m = "m", n = "n",
+    ATOM = self.atom, EPILOGUE = self.epilogue,
+    m = self.transposed and "n" or "m", n = self.transposed and "m" or "n",
     C = result.source(c),
     RUN = emit.functions { emit.layout("run_value", lutile.make_layout(c.values)) },
   }
@@ -127,9 +126,15 @@ function M.new(options)
   p.acc = p.acc or DEFAULT_ACC[p.dtype]
   p.out = p.out or (p.acc == "s32" and "s32" or p.acc == "f64" and "f64" or "f32")
   p.compute = COMPUTE[p.out] or "float"
+  p.compute_type = COMPUTE_TYPE[p.compute]
   p.atom = p.atom or atom_of(p)
-  local tile, warps, stages = choose_tile(p)
-  p.tile, p.warps, p.stages = p.tile or tile, p.warps or warps, p.stages or stages
+  p.reasons = p.reasons or {}
+  if not p.tile then
+    local choice = choose_tile(p)
+    p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages
+    p.blocks = p.blocks or choice.blocks
+  end
+  p.warps, p.stages = p.warps or { 2, 2 }, p.stages or (p.arch < 80 and 2 or 3)
   p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
     p.permutation)
   p.threads = lutile.size(p.mma)
@@ -145,11 +150,126 @@ function M.new(options)
     rounds = p.rounds }
   local values = lutile.size(p.mma.c_layout) // 32
   p.words_of_c = p.acc == "f16" and values // 2 or values
-  p.run = p.run or 2
-  p.beta = p.beta or 0
+  p.run_size = p.run_size or 2
+  p.reads_c = p.reads_c or false
   p.epilogue = p.epilogue or "x"
   p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
   return p
 end
+
+-- ---- From layouts ----------------------------------------------------------------------------
+
+local KNOWN = {}
+for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta bias epilogue
+  host_epilogue arch multiprocessors tile warps stages blocks group]]):gmatch "[%w_]+" do
+  KNOWN[name] = true
+end
+
+local function type_of(options, name, default)
+  local t = matrix.is_tensor(options[name]) and options[name].dtype
+  return t or default
+end
+
+-- Types of A, B, the accumulators and D; tf32 takes f32 and rounds it.
+local function choose_types(p, options)
+  local dtype = options.dtype or type_of(options, "A")
+  if not dtype then error("dtype is missing (A is no tensor that would have one)", 0) end
+  p.dtype, p.dtype_b = dtype, options.dtype_b or options.dtype or type_of(options, "B", dtype)
+  problem.check_types(p.dtype, p.dtype_b, p.arch)
+  p.acc = options.acc or DEFAULT_ACC[dtype]
+  if p.acc ~= DEFAULT_ACC[dtype] and not (dtype == "f16" and p.acc == "f16") then
+    error(("sums of %s products are %s, not %s"):format(dtype, DEFAULT_ACC[dtype],
+      tostring(p.acc)), 0)
+  end
+  p.out = options.out or type_of(options, "C", p.acc)
+  problem.check_element("C", p.out)
+  p.rounds = dtype == "tf32"
+end
+
+local function matrices_of(p, options)
+  local stored = p.dtype == "tf32" and "f32" or p.dtype
+  local stored_b = p.dtype == "tf32" and "f32" or p.dtype_b
+  local m = { A = problem.matrix(options, "A", "M", "K", options.a_major, stored),
+    B = problem.matrix(options, "B", "N", "K", options.b_major, stored_b) }
+  local extents = { M = m.A.row.extent, N = m.B.row.extent, L = options.L }
+  extents.C = options.C
+  m.C = problem.matrix(extents, "C", "M", "N", options.c_major, p.out)
+  m.D = m.C
+  for name, wanted in pairs { A = stored, B = stored_b, C = p.out } do
+    if m[name].dtype ~= wanted then
+      error(("%s has elements of %s, and the product takes %s"):format(name, m[name].dtype,
+        wanted), 0)
+    end
+  end
+  problem.check_extents(m.A, m.B, m.C)
+  return m
+end
+
+local function describe(p, name, m)
+  local lower = name:lower()
+  p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
+  p.reasons[#p.reasons + 1] = problem.reason(m, m.name, p[lower .. "_unit"])
+end
+
+-- Tiles of D, where the sizes are known before the kernel is compiled.
+local function count_blocks(d)
+  for _, mode in ipairs { d.row, d.column, d.batch } do
+    if not math.type(mode.extent) then return nil end
+  end
+  return function(tile_m, tile_n)
+    return (d.row.extent + tile_m - 1) // tile_m * ((d.column.extent + tile_n - 1) // tile_n)
+      * d.batch.extent
+  end
+end
+
+local SWAPPED = { row = "column", column = "row" }
+
+local function check_bias(bias)
+  if bias ~= nil and not SWAPPED[bias] then
+    error(("bias is '%s': \"row\" and \"column\" there are"):format(tostring(bias)), 0)
+  end
+end
+
+function M.plan(options)
+  problem.check_options(options, KNOWN)
+  check_bias(options.bias)
+  local arch, reason, multiprocessors = problem.architecture(options)
+  local p = { arch = arch, reasons = { reason }, vector = {}, options = options,
+    multiprocessors = options.multiprocessors or multiprocessors or 108,
+    reads_c = options.beta ~= nil and options.beta ~= false and options.beta ~= 0 }
+  for _, name in ipairs { "bias", "epilogue", "host_epilogue", "tile", "warps", "stages", "blocks",
+    "group" } do p[name] = options[name] end
+  choose_types(p, options)
+  p.matrices = matrices_of(p, options)
+  local a, b, d = p.matrices.A, p.matrices.B, p.matrices.D
+  if d.unit == "row" then
+    p.transposed, a, b, d = true, b, a, problem.transposed(d)
+    p.dtype, p.dtype_b, p.bias = p.dtype_b, p.dtype, SWAPPED[p.bias]
+    p.reasons[#p.reasons + 1] = "C " .. tostring(d.layout)
+      .. " is contiguous along M: C^T = B * A^T is what the kernel computes"
+  end
+  describe(p, "A", a)
+  describe(p, "B", b)
+  p.run_size = math.min(d.unit == "column" and matrix.vector(d, 2) or 1, 16 // d.bytes)
+  p.reasons[#p.reasons + 1] = ("C %s: %d element%s written at once"):format(tostring(d.layout),
+    p.run_size, p.run_size > 1 and "s" or "")
+  p.count_blocks = count_blocks(d)
+  if not p.count_blocks then
+    p.reasons[#p.reasons + 1] = "sizes are known at launch only: a tile for large ones"
+  end
+  p.title = ("gemm: %s x %s -> %s, sums of %s, by %s"):format(p.dtype, p.dtype_b, p.out, p.acc,
+    "mma.sync")
+  return M.new(p)
+end
+
+-- The plan for the same matrices with some options changed.
+function Plan:with(changes)
+  local options = {}
+  for k, v in pairs(self.options) do options[k] = v end
+  for k, v in pairs(changes) do options[k] = v end
+  return M.plan(options)
+end
+
+M.Plan = Plan
 
 return M

@@ -1,0 +1,110 @@
+-- What all plans do: print, draw and compile themselves.
+
+local lutile = require "lutile"
+
+local M = {}
+
+-- ---- Text --------------------------------------------------------------------------------------
+
+local function sorted_names(t)
+  local names = {}
+  for name in pairs(t) do if type(name) == "string" then names[#names + 1] = name end end
+  table.sort(names)
+  return names
+end
+
+local function text_of(x)
+  if type(x) ~= "table" then return tostring(x) end
+  local parts = {}
+  for i, part in ipairs(x) do parts[i] = text_of(part) end
+  for _, name in ipairs(sorted_names(x)) do
+    parts[#parts + 1] = name .. " = " .. text_of(x[name])
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+local LOADS = { matrices = "ldmatrix", transposed = "ldmatrix.trans", whole = "words",
+  elements = "single elements" }
+
+local function add_operand(lines, o)
+  lines[#lines + 1] = ("%s: tile (%d,%d), %s; %scopies of %d bytes; registers by %s"):format(
+    o.struct or o.name, o.rows, o.k, o.unit == "none" and "no contiguous mode"
+    or o.unit == "k" and "k contiguous" or "rows contiguous", o.async and "asynchronous " or "",
+    o.vector * o.bytes, LOADS[o.load])
+  lines[#lines + 1] = "  shared " .. tostring(o.shared)
+  lines[#lines + 1] = "  copy   " .. tostring(o.copy)
+end
+
+-- The plan as text: what it computes, with which layouts and numbers, and why.
+function M.report(p)
+  local lines = { p.title or p.entry }
+  local skipped = { reasons = true, title = true, mma = true, matrices = true, options = true }
+  for _, name in ipairs(sorted_names(p)) do
+    local x = p[name]
+    local is_operand = type(x) == "table" and x.shared
+    if not skipped[name] and not is_operand and type(x) ~= "function" then
+      lines[#lines + 1] = ("%s = %s"):format(name, text_of(x))
+    end
+  end
+  lines[#lines + 1] = tostring(p.mma)
+  for _, name in ipairs { "A", "B", "Rows" } do
+    if p[name] then add_operand(lines, p[name]) end
+  end
+  for _, reason in ipairs(p.reasons or {}) do lines[#lines + 1] = "why: " .. reason end
+  return table.concat(lines, "\n")
+end
+
+-- ---- Pictures ----------------------------------------------------------------------------------
+
+-- svg([what]): "mma", or "A.shared", "B.copy" and so on: an operand's tile in shared memory, or the
+-- threads and values that copy it.
+function M.svg(p, what)
+  what = what or "mma"
+  if what == "mma" then return lutile.svg(p.mma) end
+  local name, part = what:match "^(%a+)%.(%a+)$"
+  local o = name and p[name]
+  if not (type(o) == "table" and (part == "shared" or part == "copy")) then
+    error(("svg: no picture '%s': 'mma', 'A.shared', 'A.copy', 'B.shared' and 'B.copy' there are")
+      :format(what), 2)
+  end
+  if part == "shared" then return lutile.svg(o.shared, { banks = 8 * o.bytes }) end
+  return lutile.svg(o.copy, lutile.make_layout { o.rows, o.k })
+end
+
+-- ---- Source, kernels ---------------------------------------------------------------------------
+
+-- All of the kernel that is compiled: the plan's block, then the template.
+function M.source(p)
+  return p:block() .. "\n" .. (require "lutile.cuda.source".find(p.template))
+end
+
+-- What lutile.cuda.compile takes; arch is "sm_80" or the like, by default the device's.
+function M.compile_options(p, device, arch)
+  return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
+    types = { ["plan::Compute"] = p.compute_type } }
+end
+
+-- A plan that has been compiled for a device keeps that kernel.
+local kernels = setmetatable({}, { __mode = "k" })
+
+local function check_device(p, device)
+  local capability = tostring(device.compute_capability)
+  local major, minor = capability:match "^(%d+)%.(%d+)$"
+  if math.tointeger(major) * 10 + math.tointeger(minor) < p.arch then
+    error(("the plan is for compute capability %d.%d, and device %d has %s (arch = %d%d would do)")
+      :format(p.arch // 10, p.arch % 10, device.index, capability, major, minor), 0)
+  end
+end
+
+function M.kernel(p, index)
+  local of_plan = kernels[p] or {}
+  kernels[p] = of_plan
+  if not of_plan[index] then
+    local cuda = require "lutile.cuda"
+    check_device(p, cuda.device(index))
+    of_plan[index] = cuda.compile(p:compile_options(index))
+  end
+  return of_plan[index]
+end
+
+return M

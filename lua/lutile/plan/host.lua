@@ -1,0 +1,152 @@
+-- Plans on the host executor: blocks, threads, shared memory with the plan's swizzled layouts, and
+-- the atom's arithmetic, through the layouts that the kernels are made of.
+
+local lutile = require "lutile"
+
+local _ = lutile._
+
+local M = {}
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- ---- Operands ----------------------------------------------------------------------------------
+
+-- Tiles of a matrix (rows, k) for a block, along k, and the coordinates of their elements.
+local function tiles(matrix, o, block)
+  local at = { block, _ }
+  return lutile.local_tile(matrix, { o.rows, o.k }, at),
+    lutile.local_tile(lutile.make_identity_tensor(matrix.shape), { o.rows, o.k }, at)
+end
+
+local function make_shared(o, dtype)
+  return lutile.make_tensor(lutile.make_smem_ptr(dtype, o.rows * o.k), o.shared)
+end
+
+-- A thread's part of the copies of tile k to shared memory: zeros where there is no matrix.
+local function stage(o, source, coordinates, extents, k, shared)
+  local thread = lutile.threadIdx.x
+  if thread >= lutile.size(o.copy, 0) then return end
+  local function mine(x) return lutile.composition(x, o.copy)(thread, _) end
+  local target = mine(shared)
+  lutile.clear(target)
+  lutile.copy_if(lutile.elem_less(mine(coordinates(_, _, k)), extents), mine(source(_, _, k)),
+    target)
+end
+
+-- acc = the sum over tiles of k of load_a(k) times tile k of B.
+local function accumulate(p, acc, count, load_a, b, shared_b)
+  local slice = p.mma:get_slice(lutile.threadIdx.x)
+  local from = slice:partition_B(shared_b)
+  local registers = slice:partition_fragment_B(shared_b)
+  lutile.clear(acc)
+  for k = 0, count - 1 do
+    stage(b.operand, b.tiles, b.coordinates, b.extents, k, shared_b)
+    local a = load_a(k)
+    lutile.sync()
+    local a_registers = a()
+    lutile.copy(from, registers)
+    lutile.sync() -- nobody reads these tiles any more
+    lutile.gemm(p.mma, a_registers, registers, acc)
+  end
+end
+
+-- What accumulate takes as load_a: tiles of A through shared memory.
+local function loader(p, o, matrix, block, dtype)
+  local shared = make_shared(o, dtype)
+  local slice = p.mma:get_slice(lutile.threadIdx.x)
+  local from, registers = slice:partition_A(shared), slice:partition_fragment_A(shared)
+  local source, coordinates = tiles(matrix, o, block)
+  return function(k)
+    stage(o, source, coordinates, matrix.shape, k, shared)
+    return function()
+      lutile.copy(from, registers)
+      return registers
+    end
+  end
+end
+
+local function operand_b(o, matrix, block)
+  local source, coordinates = tiles(matrix, o, block)
+  return { operand = o, tiles = source, coordinates = coordinates, extents = matrix.shape }
+end
+
+-- For each accumulator inside of D, f(value, row, column).
+local function each_result(p, acc, D, tile, block, f)
+  local coordinates = lutile.local_tile(lutile.make_identity_tensor(D.shape), tile, block)
+  local part = p.mma:get_slice(lutile.threadIdx.x):partition_C(coordinates)
+  local m, n = lutile.size(D, 0), lutile.size(D, 1)
+  for i = 0, lutile.size(part) - 1 do
+    local at = part(i)
+    local row, column = at[0], at[1]
+    if row < m and column < n then f(acc(i), row, column) end
+  end
+end
+
+-- ---- gemm --------------------------------------------------------------------------------------
+
+local function batch_of(t, b) return t and t(_, _, b) end
+
+-- t: A, B, C, D of rank 3 in the kernel's roles, bias, alpha, beta, epilogue(x, row, column).
+function M.gemm(p, t)
+  local tile = { p.tile[1], p.tile[2] }
+  local function finish(C, D)
+    return function(x, row, column)
+      x = t.alpha * x
+      if p.reads_c then x = x + t.beta * C(row, column) end
+      if p.bias then x = x + t.bias(p.bias == "row" and row or column) end
+      D[{ row, column }] = t.epilogue and t.epilogue(x, row, column) or x
+    end
+  end
+  local function kernel(A, B, C, D)
+    local rows = ceil_div(lutile.size(D, 0), tile[1])
+    local block = { lutile.blockIdx.x % rows, lutile.blockIdx.x // rows }
+    local load_a = loader(p, p.A, A, block[1], p.dtype)
+    local slice = p.mma:get_slice(lutile.threadIdx.x)
+    local acc = slice:partition_fragment_C(lutile.make_layout(tile))
+    accumulate(p, acc, ceil_div(lutile.size(A, 1), p.tile[3]), load_a,
+      operand_b(p.B, B, block[2]), make_shared(p.B, p.dtype_b))
+    each_result(p, acc, D, tile, block, finish(C, D))
+  end
+  local blocks = ceil_div(lutile.size(t.D, 0), tile[1]) * ceil_div(lutile.size(t.D, 1), tile[2])
+  for b = 0, lutile.size(t.D, 2) - 1 do
+    lutile.launch(kernel, { grid = blocks, block = p.threads }, batch_of(t.A, b), batch_of(t.B, b),
+      batch_of(t.C, b), batch_of(t.D, b))
+  end
+end
+
+-- ---- chained_gemm ------------------------------------------------------------------------------
+
+function M.chained_gemm(p, A, B, D)
+  local count = p.columns // p.block_k
+  local function second_product(acc_p, part, shared)
+    local slice = p.mma:get_slice(lutile.threadIdx.x)
+    local tile = { p.rows, p.columns // p.parts }
+    local acc = slice:partition_fragment_C(lutile.make_layout(tile))
+    local function load_a(k)
+      return function() return acc_p[k] end
+    end
+    accumulate(p, acc, count, load_a, operand_b(p.Rows, B, part), shared)
+    each_result(p, acc, D, tile, { lutile.blockIdx.x, part }, function(x, row, column)
+      D[{ row, column }] = x
+    end)
+  end
+  local function kernel()
+    local load_a = loader(p, p.A, A, lutile.blockIdx.x, p.dtype)
+    local shared = make_shared(p.B, p.dtype)
+    local slice = p.mma:get_slice(lutile.threadIdx.x)
+    local acc = slice:partition_fragment_C(lutile.make_layout { p.rows, p.columns })
+    accumulate(p, acc, count, load_a, operand_b(p.B, B, 0), shared)
+    local operand = lutile.composition(lutile.convert(acc, p.dtype), p.p_value)
+    local by_tile, steps = {}, p.steps
+    for k = 0, count - 1 do
+      local of_tile = lutile.local_tile(operand, { lutile.size(operand, 0),
+        lutile.size(operand, 1), steps }, { 0, 0, k })
+      by_tile[k] = of_tile
+    end
+    local rows = make_shared(p.Rows, p.dtype)
+    for part = 0, p.parts - 1 do second_product(by_tile, part, rows) end
+  end
+  lutile.launch(kernel, { grid = ceil_div(lutile.size(A, 0), p.rows), block = p.threads })
+end
+
+return M

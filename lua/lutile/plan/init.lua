@@ -1,0 +1,53 @@
+-- Plans: kernels for tensor cores as tables of layouts and numbers, chosen from the layouts of the
+-- matrices.
+--
+--   local p = lutile.plan.gemm { A = A, B = B, C = C }   -- tensors, or layouts and dtype
+--   print(p)                                             -- the layouts, and why these
+--   p:run(A, B, C)                                       -- C = A * B^T
+
+local gemm = require "lutile.plan.gemm"
+local chained_gemm = require "lutile.plan.chained_gemm"
+local run = require "lutile.plan.run"
+
+local M = {}
+
+-- Errors are the calling script's, under the name of what it called.
+local function guard(name, f)
+  return function(...)
+    local results = table.pack(pcall(f, ...))
+    if results[1] then return table.unpack(results, 2, results.n) end
+    local message = results[2]
+    if type(message) ~= "string" then error(message, 0) end
+    error(name .. ": " .. message:gsub("^[^\n]-lutile[%w_./]*:%d+: ", ""), 2)
+  end
+end
+
+--[[
+plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias)
+
+  A, B, C   tensors, or layouts: (M,K), (N,K), (M,N), with batches (M,K,L) ...; C is also D's
+  M, N, K, L   instead of layouts: numbers, or dyn(n, promise); a_major, b_major, c_major: "row"
+            where mode 0 is contiguous, by default mode 1
+  dtype     of A (f16, bf16, tf32, f64, s8, u8, e4m3, e5m2); dtype_b of B; tf32 takes tensors of f32
+  acc, out  of the accumulators, by default f32, f64 or s32; of C and D, by default acc
+  beta      whether C is read: false
+  bias      "row" or "column": of an element for each row or column of D
+  epilogue  a C++ expression of x, m and n: "x"; host_epilogue(x, m, n): the same for the host
+  arch, multiprocessors   by default device 0's
+  tile, warps, stages, blocks, group   as a script would have them
+]]
+M.gemm = guard("plan.gemm", gemm.plan)
+
+--[[
+plan.chained_gemm{A =, B =, D =, ...}: D = (A * B^T) * B^T, A of (M,N), B of (N,N), N <= 256
+
+  A, B, D   tensors, or layouts; instead: M, N, a_major, b_major, d_major
+  dtype     f16 or bf16; out: of D: f32
+  arch, warps, stages, rows, parts, block_k   as for gemm
+]]
+M.chained_gemm = guard("plan.chained_gemm", chained_gemm.plan)
+
+gemm.Plan.run = guard("plan:run", run.gemm)
+chained_gemm.Plan.run = guard("plan:run", run.chained_gemm)
+
+return M

@@ -1,0 +1,122 @@
+-- What a plan knows of a matrix in global memory, from its layout: extents, strides, the contiguous
+-- mode, and how many elements may be copied at once whatever its dynamic numbers will be.
+
+local lutile = require "lutile"
+
+local M = {}
+
+local MOST_BYTES = 16 -- of one copy
+
+M.BYTES = { f64 = 8, f32 = 4, tf32 = 4, s32 = 4, f16 = 2, bf16 = 2, s8 = 1, u8 = 1, e4m3 = 1,
+  e5m2 = 1 }
+
+function M.is_tensor(x) return getmetatable(x) == "lutile tensor" end
+
+local function fail(message, ...)
+  error(message:format(...), 0)
+end
+
+-- What divides an integer whatever value it will have: itself, or a dynamic one's promise.
+local function divisor(x)
+  if math.type(x) then return x end
+  return math.tointeger(tostring(x):match "{(%d+)}$") or 1
+end
+
+local function number(x) return math.type(x) and x or x:value() end
+
+-- A mode as an extent and a stride.
+local function one_stride(name, layout, mode)
+  local flat = lutile.coalesce(lutile.layout(layout, mode))
+  if lutile.rank(flat) ~= 1 or lutile.depth(flat.shape) > 0 then
+    fail("mode %d of %s %s has several strides; the kernel takes one for each of rows, columns "
+      .. "and batches (a copy to a plain layout would do)", mode, name, tostring(layout))
+  end
+  return { extent = flat.shape, stride = flat.stride }
+end
+
+local function check_plain(name, layout)
+  local text = tostring(layout)
+  if text:find " o " or text:find "@" then
+    fail("%s is %s, where a layout shape:stride is needed", name, text)
+  end
+  local rank = lutile.rank(layout)
+  if rank ~= 2 and rank ~= 3 then
+    fail("%s %s has %d modes: (rows, columns) or (rows, columns, batches) are needed", name, text,
+      rank)
+  end
+end
+
+-- Whether vectors of n elements, each a multiple of n from the first element, tile the matrix.
+local function is_whole(m, n)
+  local unit = m.unit == "row" and m.row or m.column
+  local other = m.unit == "row" and m.column or m.row
+  return divisor(unit.extent) % n == 0 and divisor(other.stride) % n == 0
+    and divisor(m.batch.stride) % n == 0 and m.offset % n == 0
+end
+
+-- The most elements, at most 'most', that may be read or written at once along the contiguous mode.
+function M.vector(m, most)
+  if m.unit == "none" then return 1 end
+  local n = 1
+  while 2 * n <= most and is_whole(m, 2 * n) do n = 2 * n end
+  return n
+end
+
+-- x is a layout, or a tensor, whose offset counts too.
+function M.new(name, x, dtype)
+  local layout = M.is_tensor(x) and x.layout or x
+  check_plain(name, layout)
+  local m = { name = name, layout = layout, dtype = dtype, bytes = M.BYTES[dtype],
+    offset = M.is_tensor(x) and x.offset or 0,
+    row = one_stride(name, layout, 0), column = one_stride(name, layout, 1) }
+  m.batch = lutile.rank(layout) == 3 and one_stride(name, layout, 2) or { extent = 1, stride = 0 }
+  m.unit = m.column.stride == 1 and "column" or m.row.stride == 1 and "row" or "none"
+  m.vector = M.vector(m, MOST_BYTES // m.bytes)
+  return m
+end
+
+-- Extents and strides as numbers: rows, columns, batches.
+local function numbers(m, what)
+  return number(m.row[what]), number(m.column[what]), number(m.batch[what])
+end
+function M.extents(m) return numbers(m, "extent") end
+function M.strides(m) return numbers(m, "stride") end
+
+-- Refuses a matrix whose elements share places.
+function M.check_target(m)
+  for _, mode in ipairs { m.row, m.column, m.batch } do
+    if number(mode.stride) == 0 and number(mode.extent) > 1 then
+      fail("%s %s has several elements in one place", m.name, tostring(m.layout))
+    end
+  end
+end
+
+-- Refuses a matrix that does not have what the plan took for granted of 'planned'; 'vector' is how
+-- many elements the kernel moves at once.
+function M.check_fits(m, planned, vector, address)
+  if m.dtype ~= planned.dtype then
+    fail("%s has elements of %s, and the plan is for %s", m.name, m.dtype, planned.dtype)
+  end
+  local unit = planned.unit ~= "none" and planned[planned.unit]
+  if unit and unit.stride == 1 and number(m[planned.unit].stride) ~= 1
+    and number(m[planned.unit].extent) > 1 then
+    fail("the %ss of %s must lie 1 apart, as in the plan's %s; they lie %d apart", planned.unit,
+      m.name, tostring(planned.layout), number(m[planned.unit].stride))
+  end
+  local now = { unit = planned.unit, row = {}, column = {}, batch = {}, offset = 0 }
+  for _, mode in ipairs { "row", "column", "batch" } do
+    now[mode] = { extent = number(m[mode].extent), stride = number(m[mode].stride) }
+    if now[mode].extent == 1 and mode ~= planned.unit then now[mode].stride = 0 end
+  end
+  if vector > 1 and not is_whole(now, vector) then
+    fail("%s is %s, and the kernel moves %d elements at once: the plan's %s promises that they "
+      .. "divide its extent and strides (a plan for this layout would do)", m.name,
+      tostring(m.layout), vector, tostring(planned.layout))
+  end
+  if address and address % (vector * m.bytes) ~= 0 then
+    fail("%s starts at address 0x%x, and the kernel moves %d bytes at once (a plan for this tensor "
+      .. "would do)", m.name, address, vector * m.bytes)
+  end
+end
+
+return M

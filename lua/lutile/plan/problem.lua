@@ -1,0 +1,140 @@
+-- From what a script says of a product to what a plan is made from: types, majors and vectors from
+-- the layouts of the matrices, and what the architecture has.
+
+local lutile = require "lutile"
+local matrix = require "lutile.plan.matrix"
+
+local M = {}
+
+local function fail(message, ...)
+  error(message:format(...), 0)
+end
+
+-- ---- Options -----------------------------------------------------------------------------------
+
+function M.check_options(options, known)
+  if type(options) ~= "table" then fail("a table expected, got %s", type(options)) end
+  for name in pairs(options) do
+    if not known[name] then
+      local names = {}
+      for n in pairs(known) do names[#names + 1] = n end
+      table.sort(names)
+      fail("no option '%s' (there are %s)", tostring(name), table.concat(names, ", "))
+    end
+  end
+end
+
+local function device()
+  local ok, cuda = pcall(require, "lutile.cuda")
+  return ok and cuda.available() and cuda.device(0) or nil
+end
+
+-- Compute capability as major * 10 + minor: the option's, the device's, 8.0.
+function M.architecture(options)
+  local arch = options.arch
+  if type(arch) == "string" then
+    local digits = arch:match "^sm_(%d+)%a?$"
+    if not digits then fail("arch is '%s': \"sm_80\" or 80 are the forms", arch) end
+    arch = math.tointeger(digits)
+  end
+  if arch and math.type(arch) ~= "integer" then fail("arch is a number like 80, or \"sm_80\"") end
+  if arch and arch < 75 then
+    fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,
+      arch % 10)
+  end
+  local d = not arch and device()
+  if d then
+    local major, minor = tostring(d.compute_capability):match "^(%d+)%.(%d+)$"
+    arch = math.tointeger(major) * 10 + math.tointeger(minor)
+    return arch, ("compute capability %d.%d: device 0"):format(arch // 10, arch % 10),
+      d.multiprocessors
+  end
+  return arch or 80, ("compute capability %d.%d: %s"):format((arch or 80) // 10,
+    (arch or 80) % 10, arch and "asked for" or "no device to ask"), 108
+end
+
+-- ---- Matrices ----------------------------------------------------------------------------------
+
+-- The matrix 'name': a layout or a tensor from the options; without it, the compact layout of the
+-- extents that the options have under the names 'm' and 'n', whose mode 1 is contiguous (mode 0,
+-- where 'major' is "row").
+function M.matrix(options, name, m, n, major, dtype)
+  local x = options[name]
+  if matrix.is_tensor(x) then return matrix.new(name, x, x.dtype) end
+  if type(x) == "table" then x = lutile.make_layout(x) end -- the compact layout of a shape
+  if x ~= nil then return matrix.new(name, x, dtype) end
+  if options[m] == nil or options[n] == nil then
+    fail("%s is missing: give a tensor or a layout %s = (%s,%s), or numbers %s and %s", name, name,
+      m, n, m, n)
+  end
+  local shape = { options[m], options[n], options.L }
+  local stride = major == "row" and { 1, shape[1] } or { shape[2], 1 }
+  if options.L then stride[3] = shape[1] * shape[2] end
+  return matrix.new(name, lutile.make_layout(shape, stride), dtype)
+end
+
+function M.transposed(m)
+  local t = {}
+  for k, v in pairs(m) do t[k] = v end
+  t.row, t.column = m.column, m.row
+  t.unit = m.unit == "row" and "column" or m.unit == "column" and "row" or "none"
+  return t
+end
+
+-- How an operand (rows, k) is copied: its contiguous mode in shared and in global memory, and the
+-- bytes of a copy.
+function M.describe_operand(m)
+  local unit = m.unit == "row" and "row" or m.unit == "column" and "k" or "none"
+  return unit == "row" and "row" or "k", unit, m.vector * m.bytes
+end
+
+function M.reason(m, name, unit)
+  return ("%s %s: %s, %d bytes at once"):format(name, tostring(m.layout),
+    unit == "none" and "no contiguous mode" or "contiguous along "
+    .. (unit == "k" and "k" or "its rows"), m.vector * m.bytes)
+end
+
+-- The same extents, or one batch for all.
+function M.check_extents(a, b, c)
+  local function same(x, y, what)
+    if x ~= y then fail("%s: %d and %d", what, x, y) end
+  end
+  local am, ak, al = matrix.extents(a)
+  local bn, bk, bl = matrix.extents(b)
+  local m, n, l = matrix.extents(c)
+  same(am, m, ("M of %s and %s differ"):format(a.name, c.name))
+  same(bn, n, ("N of %s and %s differ"):format(b.name, c.name))
+  same(ak, bk, ("K of %s and %s differ"):format(a.name, b.name))
+  for _, x in ipairs { { a, al }, { b, bl } } do
+    if x[2] ~= 1 then same(x[2], l, ("batches of %s and %s differ"):format(x[1].name, c.name)) end
+  end
+  return m, n, ak, l
+end
+
+-- ---- Types -------------------------------------------------------------------------------------
+
+-- Compute capability that a product of two types needs.
+local SINCE = { ["f16 f16"] = 75, ["s8 s8"] = 75, ["bf16 bf16"] = 80, ["tf32 tf32"] = 80,
+  ["f64 f64"] = 80, ["s8 u8"] = 80, ["u8 s8"] = 80, ["u8 u8"] = 80, ["e4m3 e4m3"] = 89,
+  ["e4m3 e5m2"] = 89, ["e5m2 e4m3"] = 89, ["e5m2 e5m2"] = 89 }
+
+function M.check_types(a, b, arch)
+  local since = SINCE[a .. " " .. b]
+  if not since then
+    local names = {}
+    for name in pairs(SINCE) do names[#names + 1] = (name:gsub(" ", " x ")) end
+    table.sort(names)
+    fail("no tensor-core product of %s and %s (there are %s%s)", a, b, table.concat(names, ", "),
+      (a == "f32" or b == "f32") and "; dtype = \"tf32\" takes f32, rounded" or "")
+  end
+  if arch < since then
+    fail("%s products need compute capability %d.%d, and the plan is for %d.%d", a, since // 10,
+      since % 10, arch // 10, arch % 10)
+  end
+end
+
+function M.check_element(what, dtype)
+  if not matrix.BYTES[dtype] then fail("%s cannot be %s", what, tostring(dtype)) end
+end
+
+return M

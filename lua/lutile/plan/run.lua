@@ -1,0 +1,231 @@
+-- Plans run: on a device by their kernels, else on the host executor.
+
+local lutile = require "lutile"
+local host = require "lutile.plan.host"
+local matrix = require "lutile.plan.matrix"
+local problem = require "lutile.plan.problem"
+
+local M = {}
+
+local function fail(message, ...)
+  error(message:format(...), 0)
+end
+
+local MOST_ROWS = 65535 -- blocks along y
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- ---- Where -------------------------------------------------------------------------------------
+
+local function cuda_if_there()
+  local ok, cuda = pcall(require, "lutile.cuda")
+  return ok and cuda.available() and cuda or nil
+end
+
+local function check_tensor(name, x)
+  if not matrix.is_tensor(x) then
+    fail("%s: a tensor expected, got %s", name, x == nil and "nothing" or type(x))
+  end
+end
+
+-- lutile.cuda, if the tensors are to be multiplied on a device, and whether they are there; nil for
+-- the host. 'on' is "host" or "cuda", where the script says so.
+local function place(tensors, on)
+  local cuda = cuda_if_there()
+  local there, here
+  for name, t in pairs(tensors) do
+    check_tensor(name, t)
+    if cuda and cuda.is_device_tensor(t) then there = name else here = name end
+  end
+  if there and here then
+    fail("%s is on a device and %s on the host: t:to(cuda) takes it to the device", there, here)
+  end
+  if there and on == "host" then fail("%s is on a device: %s:to_host() first", there, there) end
+  if on == "cuda" and not cuda then
+    local _, why = require "lutile.cuda".available()
+    fail("no device: %s", why)
+  end
+  if on == "host" or not cuda then return nil end
+  return cuda, there ~= nil
+end
+
+-- f(cuda, tensors on the device), whose target is copied back to where it came from.
+local function on_device(cuda, is_there, tensors, target, f)
+  if is_there then return f(tensors) end
+  local moved = {}
+  for name, t in pairs(tensors) do moved[name] = cuda.to(t, cuda) end
+  f(moved)
+  cuda.copy(moved[target], tensors[target])
+end
+
+local function address(t)
+  local bits = 8 * matrix.BYTES[t.dtype]
+  return t.data:address() + t.offset * bits // 8
+end
+
+local function matrix_of(name, tensors, vector, planned, on_host)
+  local m = matrix.new(name, tensors[name], tensors[name].dtype)
+  matrix.check_fits(m, planned, vector, not on_host and address(tensors[name]) or nil)
+  return m
+end
+
+-- ---- gemm --------------------------------------------------------------------------------------
+
+-- In the roles that the kernel has: of D^T = B * A^T, where D is column-major.
+local function in_roles(p, m)
+  if not p.transposed then return m.A, m.B, m.C, m.D, { "A", "B" } end
+  return m.B, m.A, problem.transposed(m.C), problem.transposed(m.D), { "B", "A" }
+end
+
+local function check_bias(p, bias, m, n)
+  if not p.bias then
+    if bias then fail("the plan has no bias: plan it with bias = \"row\" or \"column\"") end
+    return
+  end
+  check_tensor("bias", bias)
+  local wanted = (p.bias == "row") and m or n
+  local layout = lutile.coalesce(bias.layout)
+  if lutile.size(layout) ~= wanted or bias.dtype ~= p.out
+    or wanted > 1 and (lutile.rank(layout) ~= 1 or layout(1) ~= 1) then
+    fail("bias must be %d contiguous elements of %s, and is %s %s", wanted, p.out, bias.dtype,
+      tostring(bias.layout))
+  end
+end
+
+local function check_scale(p, name, x)
+  if p.compute == "int" and math.tointeger(x) == nil then
+    fail("%s is %s, where results of s32 take an integer", name, tostring(x))
+  end
+  return p.compute == "int" and math.tointeger(x) or x + 0.0
+end
+
+local function launch_gemm(p, t, m, extents, options)
+  local a, b, c, d, names = in_roles(p, m)
+  local rows, columns, k, batches = table.unpack(extents)
+  if p.transposed then rows, columns = columns, rows end
+  local function strides(x)
+    local row, column, batch = matrix.strides(x)
+    local _, _, count = matrix.extents(x)
+    return row, column, count == 1 and 0 or batch
+  end
+  local sa = table.pack(strides(a))
+  local sb = table.pack(strides(b))
+  local sc = table.pack(strides(c))
+  local sd = table.pack(strides(d))
+  local y = math.min(batches, MOST_ROWS)
+  local grid = { ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]), y, ceil_div(batches, y) }
+  p:kernel(t.D.data:device()):launch {
+    grid = grid, block = p.threads, shared = p.shared_bytes, stream = options.stream,
+  }(t[names[1]], t[names[2]], t.C, t.D, t.bias, rows, columns, k, batches, sa[1], sa[2], sa[3],
+    sb[1], sb[2], sb[3], sc[1], sc[2], sc[3], sd[1], sd[2], sd[3], options.alpha, options.beta)
+end
+
+-- The tensor as (rows, columns, batches) in one stride each; one batch serves all of 'batches'.
+local function plain(t, m, batches)
+  local rows, columns = matrix.extents(m)
+  local r, c, b = matrix.strides(m)
+  local _, _, count = matrix.extents(m)
+  return lutile.make_tensor(t, lutile.make_layout({ rows, columns, batches },
+    { r, c, count == 1 and 0 or b }))
+end
+
+local function host_epilogue(p)
+  if p.epilogue == "x" then return nil end
+  if not p.host_epilogue then
+    fail("the epilogue '%s' is C++: on the host, host_epilogue = function(x, m, n) is needed too",
+      p.epilogue)
+  end
+  if not p.transposed then return p.host_epilogue end
+  return function(x, row, column) return p.host_epilogue(x, column, row) end
+end
+
+local function gemm_on_host(p, t, m, extents, options)
+  local a, b, c, d, names = in_roles(p, m)
+  local batches = extents[4]
+  host.gemm(p, { A = plain(t[names[1]], a, batches), B = plain(t[names[2]], b, batches),
+    C = plain(t.C, c, batches), D = plain(t.D, d, batches), bias = t.bias, alpha = options.alpha,
+    beta = options.beta, epilogue = host_epilogue(p) })
+end
+
+local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, stream = true, on = true }
+
+function M.gemm(p, A, B, C, options)
+  options = options or {}
+  problem.check_options(options, GEMM_OPTIONS)
+  local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias }
+  local cuda, is_there = place(t, options.on)
+  local m, planned = {}, p.matrices
+  local vector_a, vector_b = p.A.vector, p.B.vector
+  if p.transposed then vector_a, vector_b = vector_b, vector_a end
+  for name, vector in pairs { A = vector_a, B = vector_b, C = p.run_size, D = p.run_size } do
+    m[name] = matrix_of(name, t, vector, planned[name], not is_there)
+  end
+  matrix.check_target(m.D)
+  problem.check_extents(m.A, m.B, m.C)
+  local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
+  check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
+    p.transposed and extents[1] or extents[2])
+  local beta = options.beta or (p.reads_c and 1 or 0)
+  if beta ~= 0 and not p.reads_c then
+    fail("beta is %s, and the plan reads no C: plan it with beta = true", tostring(beta))
+  end
+  local scales = { alpha = check_scale(p, "alpha", options.alpha or 1),
+    beta = check_scale(p, "beta", beta), stream = options.stream }
+  if extents[1] * extents[2] * extents[4] == 0 then return options.D or C end
+  if not cuda then
+    gemm_on_host(p, t, m, extents, scales)
+  else
+    on_device(cuda, is_there, t, "D", function(moved) launch_gemm(p, moved, m, extents, scales) end)
+  end
+  return options.D or C
+end
+
+-- ---- chained_gemm ------------------------------------------------------------------------------
+
+local function launch_chained(p, t, m, rows, n, stream)
+  local ar, ak = matrix.strides(m.A)
+  local br, bk = matrix.strides(m.B)
+  local dr, dc = matrix.strides(m.D)
+  p:kernel(t.D.data:device()):launch {
+    grid = ceil_div(rows, p.rows), block = p.threads, shared = p.shared_bytes, stream = stream,
+  }(t.A, t.B, t.D, rows, n, ar, ak, br, bk, dr, dc)
+end
+
+local function check_chained(p, m)
+  local rows, n = matrix.extents(m.A)
+  local b_rows, b_columns = matrix.extents(m.B)
+  local d_rows, d_columns = matrix.extents(m.D)
+  if b_rows ~= n or b_columns ~= n or d_rows ~= rows or d_columns ~= n then
+    fail("A is %d x %d, so B must be %d x %d and D %d x %d; they are %d x %d and %d x %d", rows, n,
+      n, n, rows, n, b_rows, b_columns, d_rows, d_columns)
+  end
+  if n > p.columns then fail("n is %d, and the plan is for %d at most", n, p.columns) end
+  return rows, n
+end
+
+local CHAINED_OPTIONS = { stream = true, on = true }
+
+function M.chained_gemm(p, A, B, D, options)
+  options = options or {}
+  problem.check_options(options, CHAINED_OPTIONS)
+  local t = { A = A, B = B, D = D }
+  local cuda, is_there = place(t, options.on)
+  local m = {}
+  for name, vector in pairs { A = p.A.vector, B = p.B.vector, D = p.run_size } do
+    m[name] = matrix_of(name, t, vector, p.matrices[name], not is_there)
+  end
+  matrix.check_target(m.D)
+  local rows, n = check_chained(p, m)
+  if rows * n == 0 then return D end
+  if not cuda then
+    host.chained_gemm(p, plain(A, m.A, 1)(lutile._, lutile._, 0),
+      plain(B, m.B, 1)(lutile._, lutile._, 0), plain(D, m.D, 1)(lutile._, lutile._, 0))
+  else
+    on_device(cuda, is_there, t, "D", function(moved)
+      launch_chained(p, moved, m, rows, n, options.stream)
+    end)
+  end
+  return D
+end
+
+return M

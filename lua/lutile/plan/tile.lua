@@ -1,0 +1,83 @@
+-- The tile of a block, its warps and stages, by the types, the architecture and the sizes.
+
+local matrix = require "lutile.plan.matrix"
+
+-- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers.
+-- On an H200, 4096^3 of f16: 447 and 445 TFLOP/s for the first two, where cuBLAS has 686.
+local LADDER = {
+  { tile = { 128, 256, 128 }, warps = { 2, 4 }, stages = 3 },
+  { tile = { 128, 128, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
+  { tile = { 128, 128, 64 }, warps = { 2, 2 }, stages = 4, blocks = 2 },
+  { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
+  { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
+}
+local LADDER_BEFORE_80 = {
+  { tile = { 128, 128, 64 }, warps = { 2, 4 }, stages = 2 },
+  { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 2 },
+}
+local LADDER_F64 = { { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3 } }
+
+-- KiB of shared memory that a block may have (CUDA C++ Programming Guide, compute capabilities);
+-- those not listed have 99 at least.
+local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [103] = 227,
+  [110] = 227 }
+
+local MOST_COPIES = 32 -- of a thread for a tile: a bit of a word each
+
+local function shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
+
+local function ladder_of(p, bytes)
+  if p.arch < 80 then return LADDER_BEFORE_80 end
+  return bytes == 8 and LADDER_F64 or LADDER
+end
+
+-- Why a rung cannot be; nil where it can.
+local function obstacle(c, p)
+  local shared = c.stages * (c.tile[1] + c.tile[2]) * c.tile[3]
+  if shared > shared_limit(p.arch) then
+    return ("%d bytes of shared memory, where a block has %d"):format(shared, shared_limit(p.arch))
+  end
+  for i, name in ipairs { "A", "B" } do
+    local vector = p.vector and p.vector[name] or 16
+    local copies = c.tile[i] * c.tile[3] // (vector * 32 * c.warps[1] * c.warps[2])
+    if copies > MOST_COPIES then
+      return ("a thread would make %d copies of %d bytes of %s, where %d are the most"):format(
+        copies, vector, name, MOST_COPIES)
+    end
+  end
+end
+
+-- Why a smaller tile would be better.
+local function drawback(c, p)
+  local blocks = p.count_blocks and p.count_blocks(c.tile[1], c.tile[2])
+  if blocks and blocks < p.multiprocessors then
+    return ("%d tiles for %d multiprocessors"):format(blocks, p.multiprocessors)
+  end
+end
+
+local function area(c) return c.tile[1] * c.tile[2] end
+
+-- The first rung that nothing speaks against, else the smallest that can be: {tile, warps, stages,
+-- blocks}. The reasons go into p.reasons.
+return function(p)
+  local bytes = matrix.BYTES[p.dtype]
+  local fallback, choice
+  for _, c in ipairs(ladder_of(p, bytes)) do
+    local hard = obstacle(c, p)
+    local why = hard or drawback(c, p)
+    if not hard and (not fallback or area(c) < area(fallback)) then fallback = c end
+    if not why then
+      choice = c
+      break
+    end
+    p.reasons[#p.reasons + 1] = ("tile %dx%dx%d: %s"):format(c.tile[1], c.tile[2],
+      c.tile[3] // bytes, why)
+  end
+  choice = choice or fallback
+  if not choice then error("no tile fits: " .. p.reasons[#p.reasons], 0) end
+  local t = choice.tile
+  p.reasons[#p.reasons + 1] = ("tile %dx%dx%d, %dx%d warps, %d stages"):format(t[1], t[2],
+    t[3] // bytes, choice.warps[1], choice.warps[2], choice.stages)
+  return { tile = { t[1], t[2], t[3] // bytes }, warps = choice.warps, stages = choice.stages,
+    blocks = choice.blocks }
+end
