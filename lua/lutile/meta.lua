@@ -835,11 +835,6 @@ function functions.is_tensor(x) end
 ---@return boolean
 function functions.is_underscore(x) end
 
----The tuple of the arguments.
----@param ... lutile.Operand
----@return lutile.Value
-function functions.make_tuple(...) end
-
 ---The offset of a composed layout over shared memory, whose swizzle acts on the byte addresses of
 ---elements of so many bits.
 ---@param bits integer
@@ -850,38 +845,6 @@ function functions.smem_ptr_flag_bits(bits) end
 ---@param layout lutile.Operand
 ---@return lutile.Value
 function functions.as_position_independent_swizzle_layout(layout) end
-
--- Kinds of values
-
----Whether x is a composed layout.
----@param x any
----@return boolean
-function functions.is_composed_layout(x) end
-
----Whether x is an integer, static or dynamic.
----@param x any
----@return boolean
-function functions.is_integral(x) end
-
----Whether x is a scaled basis.
----@param x any
----@return boolean
-function functions.is_scaled_basis(x) end
-
----Whether x is a swizzle.
----@param x any
----@return boolean
-function functions.is_swizzle(x) end
-
----Whether x is a tensor, over memory or over nothing.
----@param x any
----@return boolean
-function functions.is_tensor(x) end
-
----Whether x is the wildcard _.
----@param x any
----@return boolean
-function functions.is_underscore(x) end
 
 -- Tensors
 
@@ -921,11 +884,6 @@ function functions.make_gmem_ptr(dtype, count) end
 ---@param count integer
 ---@return lutile.Buffer
 function functions.make_smem_ptr(dtype, count) end
-
----The offset of a composed layout over shared memory with elements of this many bits.
----@param bits integer
----@return lutile.Value
-function functions.smem_ptr_flag_bits(bits) end
 
 ---The tensor over nothing that has each coordinate at its coordinate.
 ---@param shape lutile.Operand

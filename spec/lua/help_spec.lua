@@ -28,6 +28,15 @@ describe("the annotations", function()
     assert.same({}, missing)
   end)
 
+  it("have each function once", function()
+    local seen = {}
+    for name in annotations():gmatch "\nfunction ([%w_.:]+)" do
+      assert.is_nil(seen[name], name)
+      seen[name] = true
+    end
+    assert.is_truthy(next(seen))
+  end)
+
   it("have no entry for what is not there", function()
     local missing = {}
     for _, entry in ipairs(entries) do

@@ -28,8 +28,30 @@ static int copy_tensors(lua_State *L, ltL_state *S, const char *function, lt_ten
   return ltL_raise_fault(L, S, function, (lt_tensor *[]){predicate, &source, &target}, slots, 3);
 }
 
-/* copy(source, target) */
-int ltL_plain_copy(lua_State *L) { return copy_tensors(L, ltL_begin(L), "copy", NULL, 1); }
+static bool is_on_device(lua_State *L, const ltL_state *S, int index) {
+  const ltL_tensor *t = ltL_test_tensor(L, S, index);
+  return t != NULL && t->buffer == NULL;
+}
+
+/* lutile.cuda.copy(source, target) */
+static int copy_by_cuda(lua_State *L) {
+  if (lua_getglobal(L, "require") != LUA_TFUNCTION)
+    return luaL_error(L, "copy: device tensors need Lua's 'require'");
+  lua_pushliteral(L, "lutile.cuda");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "copy");
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  lua_call(L, 2, 0);
+  return 0;
+}
+
+/* copy(source, target), wherever they are */
+int ltL_plain_copy(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  if (is_on_device(L, S, 1) || is_on_device(L, S, 2)) return copy_by_cuda(L);
+  return copy_tensors(L, S, "copy", NULL, 1);
+}
 
 /* ---- Predicates ----------------------------------------------------------------------------- */
 
@@ -203,6 +225,15 @@ static int axpby(lua_State *L) {
   return ltL_raise_fault(L, S, "axpby", (lt_tensor *[]){&x, &y}, (int[]){2, 4}, 2);
 }
 
+/* x:axpby(alpha, beta, y) */
+static int axpby_of(lua_State *L) {
+  lua_settop(L, 4);
+  lua_pushvalue(L, 1);
+  lua_copy(L, 2, 1);
+  lua_replace(L, 2);
+  return axpby(L);
+}
+
 /* ---- The module ----------------------------------------------------------------------------- */
 
 static const luaL_Reg functions[] = {{"axpby", axpby},
@@ -215,8 +246,9 @@ static const luaL_Reg functions[] = {{"axpby", axpby},
                                      {NULL, NULL}};
 
 /* Those whose first argument is the tensor itself. */
-static const luaL_Reg methods[] = {
-    {"clear", clear}, {"convert", convert}, {"fill", fill}, {"transform", transform}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"axpby", axpby_of},      {"clear", clear},
+                                   {"convert", convert},     {"fill", fill},
+                                   {"transform", transform}, {NULL, NULL}};
 
 /* Puts elem_less before the algebra's, in the module at the top. */
 static void wrap_elem_less(lua_State *L) {

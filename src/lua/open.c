@@ -145,6 +145,30 @@ static void set_lua_functions(lua_State *L) {
   }
 }
 
+/* ---- Methods -------------------------------------------------------------------------------- */
+
+/* Gives the table at the top the module's functions of these names; the module lies below. */
+static void share_functions(lua_State *L, const char *const names[], size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    lua_getfield(L, -2, names[i]);
+    lua_setfield(L, -2, names[i]);
+  }
+  lua_pop(L, 1);
+}
+
+/* Functions of any Lua value, or made by several files, that are methods as they are. */
+static void set_shared_methods(lua_State *L, const ltL_state *S) {
+  static const char *const of_values[] = {
+      "is_composed_layout", "is_integral",  "is_layout", "is_scaled_basis",
+      "is_swizzle",         "is_tensor",    "is_tuple",  "is_underscore",
+      "print_latex",        "print_layout", "svg"};
+  static const char *const of_tensors[] = {"copy", "copy_if", "gemm", "print_tensor"};
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->methods_reference);
+  share_functions(L, of_values, sizeof of_values / sizeof of_values[0]);
+  ltL_push_tensor_methods(L);
+  share_functions(L, of_tensors, sizeof of_tensors / sizeof of_tensors[0]);
+}
+
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
 /* require "lutile.cuda.driver": what lua/lutile/cuda is built on. */
@@ -187,6 +211,7 @@ int luaopen_lutile(lua_State *L) {
   set_cuda_methods(L);
   ltL_open_copies(L);
   set_lua_functions(L);
+  set_shared_methods(L, S);
   set_parts(L);
   lua_pushliteral(L, LUTILE_VERSION);
   lua_setfield(L, -2, "version");
