@@ -6,6 +6,18 @@ local source = require "lutile.cuda.source"
 
 local M = {}
 
+-- The level, as error counts them, of the script that called a guarded function: past the functions
+-- in C that stand between, t:to and copy.
+local function calling_level()
+  local level = 3
+  while debug do
+    local info = debug.getinfo(level, "S")
+    if not info or info.what ~= "C" then break end
+    level = level + 1
+  end
+  return level - 1
+end
+
 -- An error of this module's own functions is the calling script's.
 local function guard(f)
   return function(...)
@@ -13,7 +25,8 @@ local function guard(f)
     if results[1] then return table.unpack(results, 2, results.n) end
     local message = results[2]
     if type(message) ~= "string" then error(message, 0) end
-    error((message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", "")), 2)
+    message = message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", "")
+    error(message, calling_level())
   end
 end
 
