@@ -8,6 +8,7 @@ describe("right_inverse", function()
   it("of (2,4):(4,1) takes an offset back to its index", function()
     local l = parse "(2,4):(4,1)"
     local inverse = l:right_inverse()
+    assert.equal(parse "(4,2):(2,1)", inverse:coalesce())
     assert.equal(2, inverse(1))
     assert.equal(inverse, -l)
     laws.right_inverse(l, inverse)
