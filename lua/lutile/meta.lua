@@ -1462,6 +1462,34 @@ functions.gridDim = nil
 ---@return lutile.Report?
 function functions.launch(kernel, options, ...) end
 
+---@class lutile.PlanOperand
+---@field shared? lutile.Value (rows, k) -> element of a stage in shared memory: compact, k fastest
+---@field copy? lutile.Value   (thread, value) -> index in the tile (rows, k): vectors in turn
+
+---@class lutile.HostPlan
+---@field mma lutile.TiledMMA
+---@field tile? integer[]        of a block, {M, N, K}: the TiledMMA's
+---@field stages? integer        tiles in shared memory at once: 1
+---@field A? lutile.PlanOperand
+---@field B? lutile.PlanOperand
+
+---@class lutile.HostOptions
+---@field C? lutile.Tensor
+---@field alpha? number 1
+---@field beta? number 1
+---@field checks? boolean true
+---@field arch? integer|string whose shared memory a block has
+
+---D = alpha * A * B^T + beta * C as a plan has it, run on the host without Lua: block by block,
+---thread by thread and value by value, through the plan's layouts. Returns what a launch returns.
+---@param plan lutile.HostPlan|lutile.TiledMMA
+---@param A lutile.Tensor (M, K)
+---@param B lutile.Tensor (N, K)
+---@param D lutile.Tensor (M, N)
+---@param options? lutile.HostOptions
+---@return lutile.Report?
+function functions.host_gemm(plan, A, B, D, options) end
+
 ---Prints a launch's report: memory traffic by line, bank conflicts, registers, shared memory.
 ---@param report lutile.Report
 function functions.report(report) end

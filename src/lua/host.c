@@ -261,5 +261,6 @@ void ltL_open_tiles(lua_State *L) {
   ltL_open_algorithms(L);
   ltL_open_mma(L);
   ltL_open_gemm(L);
+  ltL_open_host_gemm(L);
   ltL_open_host(L);
 }

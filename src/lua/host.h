@@ -36,10 +36,11 @@ typedef struct ltL_launch {
   int at_barrier;
   bool checks; /* whether registers and shared memory have shadows */
   ltT_actor actor;
-  ltT_counter counter; /* without traffic: nothing is counted */
-  int register_thread; /* that made registers last */
-  double operations;   /* floating point, of atoms */
-  size_t shared_bytes; /* of a block, */
+  ltT_counter counter;   /* without traffic: nothing is counted */
+  int register_thread;   /* that made registers last */
+  double operations;     /* floating point, of atoms */
+  size_t register_bytes; /* of a thread, beside those that are counted by place */
+  size_t shared_bytes;   /* of a block, */
   size_t shared_capacity;
   int architecture;   /* 0: none was named */
   int mbarrier_count; /* of the block */
@@ -62,6 +63,16 @@ ltL_launch *ltL_find_launch(lua_State *L);
 ltL_launch *ltL_check_launch(lua_State *L, const char *function);
 /* The running thread, which must be the coroutine that calls: a barrier holds whole threads. */
 ltL_thread *ltL_running_thread(lua_State *L, ltL_launch *H, const char *function);
+
+/* Pushes a launch that has not started; raises, naming 'function', where a block is too large. */
+ltL_launch *ltL_new_launch(lua_State *L, const char *function, const lua_Integer grid[3],
+                           const lua_Integer block[3], bool checks);
+/* Traffic and order of the launch, whose finalizer frees them. */
+void ltL_start_counting(lua_State *L, ltL_launch *H);
+/* Options 'checks' and 'arch' of the table at 'index', read raw. */
+bool ltL_read_checks(lua_State *L, int index);
+int ltL_read_architecture(lua_State *L, const char *function, int index);
+void ltL_set_architecture(ltL_launch *H, int architecture);
 
 /* Notes where in the script the thread waits. */
 void ltL_note_place(lua_State *L, ltL_thread *t);

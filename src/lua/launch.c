@@ -84,7 +84,7 @@ static void make_coroutines(lua_State *L, ltL_launch *H) {
 }
 
 /* The memory of traffic and order is freed by the launch's finalizer. */
-static void start_counting(lua_State *L, ltL_launch *H) {
+void ltL_start_counting(lua_State *L, ltL_launch *H) {
   ltL_state *S = ltL_find_state(L);
   H->counter.traffic = ltT_new_traffic(&S->arena->allocator, H->thread_count, LTL_SITES);
   H->actor.order = H->order = ltT_new_order(&S->arena->allocator, H->thread_count);
@@ -97,7 +97,7 @@ static int run_grid(lua_State *L) {
   ltL_launch *H = lua_touserdata(L, 1);
   luaL_checkstack(L, lua_gettop(L) + 8, "too many arguments");
   make_coroutines(L, H);
-  if (H->checks) start_counting(L, H);
+  if (H->checks) ltL_start_counting(L, H);
   for (lua_Integer z = 0; z < H->grid[2]; z++)
     for (lua_Integer y = 0; y < H->grid[1]; y++)
       for (lua_Integer x = 0; x < H->grid[0]; x++) {
@@ -160,14 +160,15 @@ static int parse_architecture(lua_State *L) {
 }
 
 /* Option 'arch': 0 where it is left out. */
-static int read_architecture(lua_State *L) {
+int ltL_read_architecture(lua_State *L, const char *function, int index) {
   int architecture = 0;
-  if (lua_getfield(L, 2, "arch") != LUA_TNIL) {
+  lua_pushliteral(L, "arch");
+  if (lua_rawget(L, index) != LUA_TNIL) {
     architecture = parse_architecture(L);
     if (ltT_shared_capacity(architecture) == 0) {
+      const char *given = luaL_tolstring(L, -1, NULL);
       list_architectures(L);
-      luaL_error(L, "launch: no architecture %s (there are %s)", luaL_tolstring(L, -2, NULL),
-                 lua_tostring(L, -1));
+      luaL_error(L, "%s: no architecture %s (there are %s)", function, given, lua_tostring(L, -1));
     }
   }
   lua_pop(L, 1);
@@ -175,11 +176,18 @@ static int read_architecture(lua_State *L) {
 }
 
 /* Option 'checks': true unless it says false. */
-static bool read_checks(lua_State *L) {
-  lua_getfield(L, 2, "checks");
+bool ltL_read_checks(lua_State *L, int index) {
+  lua_pushliteral(L, "checks");
+  lua_rawget(L, index);
   bool checks = lua_isnil(L, -1) || lua_toboolean(L, -1);
   lua_pop(L, 1);
   return checks;
+}
+
+void ltL_set_architecture(ltL_launch *H, int architecture) {
+  H->architecture = architecture;
+  H->shared_capacity =
+      architecture == 0 ? ltT_largest_shared_capacity() : ltT_shared_capacity(architecture);
 }
 
 static int free_launch(lua_State *L) {
@@ -201,11 +209,11 @@ static void set_launch_metatable(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-static ltL_launch *new_launch(lua_State *L, const lua_Integer grid[3], const lua_Integer block[3],
-                              bool checks) {
+ltL_launch *ltL_new_launch(lua_State *L, const char *function, const lua_Integer grid[3],
+                           const lua_Integer block[3], bool checks) {
   lua_Integer count = block[0] * block[1] * block[2];
   if (count > LTL_MAX_BLOCK)
-    luaL_error(L, "launch: a block has at most %d threads, not %I", LTL_MAX_BLOCK,
+    luaL_error(L, "%s: a block has at most %d threads, not %I", function, LTL_MAX_BLOCK,
                (LUAI_UACINT)count);
   size_t size = sizeof(ltL_launch) + (size_t)count * sizeof(ltL_thread);
   ltL_launch *H = lua_newuserdatauv(L, size, 2);
@@ -232,11 +240,9 @@ static int launch_kernel(lua_State *L) {
   if (ltL_find_launch(L) != NULL) return luaL_error(L, "launch: a kernel cannot launch another");
   read_extents(L, "grid", MAX_GRID, grid);
   read_extents(L, "block", LTL_MAX_BLOCK, block);
-  int architecture = read_architecture(L);
-  ltL_launch *H = new_launch(L, grid, block, read_checks(L));
-  H->architecture = architecture;
-  H->shared_capacity =
-      architecture == 0 ? ltT_largest_shared_capacity() : ltT_shared_capacity(architecture);
+  int architecture = ltL_read_architecture(L, "launch", 2);
+  ltL_launch *H = ltL_new_launch(L, "launch", grid, block, ltL_read_checks(L, 2));
+  ltL_set_architecture(H, architecture);
   lua_pushvalue(L, -1);
   lua_replace(L, 2); /* the options' place */
   lua_pushvalue(L, -1);

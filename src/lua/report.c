@@ -23,7 +23,10 @@ static void append_tally(lua_State *L, const ltL_launch *H, int site, ltT_space 
   ltT_tally tally = ltT_tally_of(H->counter.traffic, site, space, access);
   if (tally.requests == 0) return;
   lua_createtable(L, 0, 10);
-  lua_pushfstring(L, "%s:%d", H->sites[site].file, H->sites[site].line);
+  if (H->sites[site].line == 0) /* no place of a script */
+    lua_pushstring(L, H->sites[site].file);
+  else
+    lua_pushfstring(L, "%s:%d", H->sites[site].file, H->sites[site].line);
   lua_setfield(L, -2, "where");
   lua_pushstring(L, space == LT_SHARED ? "shared" : "global");
   lua_setfield(L, -2, "space");
@@ -55,7 +58,8 @@ int ltL_push_report(lua_State *L, const ltL_launch *H) {
   set_extents(L, "grid", H->grid);
   set_extents(L, "block", H->block);
   set_integer(L, "shared_bytes", (int64_t)H->shared_bytes);
-  set_integer(L, "register_bytes", (int64_t)ltT_register_bytes(H->counter.traffic));
+  set_integer(L, "register_bytes",
+              (int64_t)(H->register_bytes + ltT_register_bytes(H->counter.traffic)));
   lua_pushnumber(L, H->operations);
   lua_setfield(L, -2, "operations");
   set_accesses(L, H);

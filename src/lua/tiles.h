@@ -167,6 +167,7 @@ void ltL_open_tensors(lua_State *L);
 void ltL_open_algorithms(lua_State *L);
 void ltL_open_mma(lua_State *L);
 void ltL_open_gemm(lua_State *L);
+void ltL_open_host_gemm(lua_State *L);
 void ltL_open_host(lua_State *L);
 
 /* Sets 'functions' with the state as upvalue 1 in the table at the top. */

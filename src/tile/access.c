@@ -30,36 +30,40 @@ static void write_thread(const ltT_actor *actor, const ltT_stamp *stamp, char *t
              thread / extent[0] / extent[1]);
 }
 
+/* "file:line", or a place that is no line of a script. */
+static void write_site(const ltT_actor *actor, const ltT_stamp *stamp, char *text, size_t size) {
+  const ltT_site *site = &actor->sites[stamp->site];
+  snprintf(text, size, site->line == 0 ? "%s" : "%s:%d", site->file, site->line);
+}
+
 static void *fail_race(lt_arena *arena, const char *place, const lt_tensor *t) {
   const ltT_actor *actor = t->buffer->shadow->actor;
   const ltT_clash *clash = &t->fault.clash;
-  const ltT_site *site = &actor->sites[clash->other.site];
-  char other[64];
+  char other[64], site[96];
+  write_site(actor, &clash->other, site, sizeof site);
   write_thread(actor, &clash->other, other, sizeof other);
   return ltA_fail(arena, LT_INVALID,
-                  "%s is %s here and was %s by %s at %s:%d: a race, as no barrier lies between",
-                  place, clash->access == LT_READ ? "read" : "written",
-                  clash->other_access == LT_READ ? "read" : "written", other, site->file,
-                  site->line);
+                  "%s is %s here and was %s by %s at %s: a race, as no barrier lies between", place,
+                  clash->access == LT_READ ? "read" : "written",
+                  clash->other_access == LT_READ ? "read" : "written", other, site);
 }
 
 static void *fail_in_flight(lt_arena *arena, const char *place, const lt_tensor *t) {
   const ltT_actor *actor = t->buffer->shadow->actor;
   const ltT_clash *clash = &t->fault.clash;
-  const ltT_site *site = &actor->sites[clash->other.site];
+  char writer[64], site[96];
+  write_site(actor, &clash->other, site, sizeof site);
   const char *verb = clash->access == LT_READ ? "read" : "written";
   if ((int)clash->other.agent >= actor->order->threads)
-    return ltA_fail(
-        arena, LT_INVALID,
-        "%s is %s here while the TMA copy at %s:%d that writes it is in flight: wait for "
-        "its mbarrier first",
-        place, verb, site->file, site->line);
-  char writer[64];
+    return ltA_fail(arena, LT_INVALID,
+                    "%s is %s here while the TMA copy at %s that writes it is in flight: wait for "
+                    "its mbarrier first",
+                    place, verb, site);
   write_thread(actor, &clash->other, writer, sizeof writer);
   return ltA_fail(arena, LT_INVALID,
-                  "%s is %s here while the cp.async of %s at %s:%d that writes it is in flight: "
+                  "%s is %s here while the cp.async of %s at %s that writes it is in flight: "
                   "that thread must cp_async_wait, and then a barrier come, first",
-                  place, verb, writer, site->file, site->line);
+                  place, verb, writer, site);
 }
 
 void *ltT_fail_fault(lt_arena *arena, const char *operation, const lt_tensor *t) {

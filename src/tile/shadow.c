@@ -73,8 +73,16 @@ static void stamp_write(ltT_cell *cell, const ltT_actor *actor, int thread,
   cell->write.clock = flight->phase;
 }
 
+/* A write of the same copy: elements that share a byte. */
+static bool is_same_flight(const ltT_cell *cell, int thread, const ltT_flight *flight) {
+  if (flight->agent != 0)
+    return (int)cell->write.agent == flight->agent && cell->write.clock == flight->phase;
+  return flight->group != 0 && cell->group == flight->group && (int)cell->write.agent == thread;
+}
+
 static ltT_finding find_clash(const ltT_cell *cell, const ltT_actor *actor, int thread,
-                              ltT_access access, ltT_clash *clash) {
+                              const ltT_flight *flight, ltT_access access, ltT_clash *clash) {
+  if (access == LT_WRITE && is_same_flight(cell, thread, flight)) return LT_FINE;
   if (is_in_flight(cell, actor, thread)) {
     *clash = (ltT_clash){access, LT_WRITE, cell->write};
     return LT_IN_FLIGHT;
@@ -93,7 +101,7 @@ static ltT_finding find_clash(const ltT_cell *cell, const ltT_actor *actor, int 
 
 static ltT_finding note_cell(ltT_cell *cell, const ltT_actor *actor, int thread,
                              const ltT_flight *flight, ltT_access access, ltT_clash *clash) {
-  ltT_finding finding = find_clash(cell, actor, thread, access, clash);
+  ltT_finding finding = find_clash(cell, actor, thread, flight, access, clash);
   if (finding != LT_FINE) return finding;
   if (access == LT_WRITE)
     stamp_write(cell, actor, thread, flight);
