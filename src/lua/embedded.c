@@ -34,7 +34,7 @@ void ltL_push_embedded(lua_State *L, const ltL_embedded *file) {
   int top = lua_gettop(L);
   z_stream z = {.zalloc = allocate, .zfree = forget, .opaque = L};
   int status = inflateInit2(&z, 16 + MAX_WBITS); /* 16: a gzip header */
-  z.next_in = (unsigned char *)file->packed; /* zlib only reads it */
+  z.next_in = (unsigned char *)file->packed;     /* zlib only reads it */
   z.avail_in = (unsigned)file->packed_size;
   z.next_out = (unsigned char *)luaL_buffinitsize(L, &text, file->size + 1);
   z.avail_out = (unsigned)file->size + 1;
