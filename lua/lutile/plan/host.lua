@@ -137,13 +137,9 @@ function M.chained_gemm(p, A, B, D)
     local acc = slice:partition_fragment_C(lutile.make_layout { p.rows, p.columns })
     accumulate(p, acc, count, load_a, operand_b(p.B, B, 0), shared)
     local operand = lutile.composition(lutile.convert(acc, p.dtype), p.p_value)
-    local by_tile, steps = {}, p.steps
-    for k = 0, count - 1 do
-      local of_tile = lutile.local_tile(operand, { lutile.size(operand, 0),
-        lutile.size(operand, 1), steps }, { 0, 0, k })
-      by_tile[k] = of_tile
-    end
-    local rows = make_shared(p.Rows, p.dtype)
+    local by_tile, whole = {}, { lutile.size(operand, 0), lutile.size(operand, 1), p.steps }
+    for k = 0, count - 1 do by_tile[k] = lutile.local_tile(operand, whole, { 0, 0, k }) end
+    local rows = lutile.make_tensor(shared.data, p.Rows.shared) -- in the place of B's tiles
     for part = 0, p.parts - 1 do second_product(by_tile, part, rows) end
   end
   lutile.launch(kernel, { grid = ceil_div(lutile.size(A, 0), p.rows), block = p.threads })

@@ -28,13 +28,16 @@ local function check_tensor(name, x)
   end
 end
 
+local function check_tensors(t, names)
+  for _, name in ipairs(names) do check_tensor(name, t[name]) end
+end
+
 -- lutile.cuda, if the tensors are to be multiplied on a device, and whether they are there; nil for
 -- the host. 'on' is "host" or "cuda", where the script says so.
 local function place(tensors, on)
   local cuda = cuda_if_there()
   local there, here
   for name, t in pairs(tensors) do
-    check_tensor(name, t)
     if cuda and cuda.is_device_tensor(t) then there = name else here = name end
   end
   if there and here then
@@ -63,9 +66,16 @@ local function address(t)
   return t.data:address() + t.offset * bits // 8
 end
 
-local function matrix_of(name, tensors, vector, planned, on_host)
-  local m = matrix.new(name, tensors[name], tensors[name].dtype)
-  matrix.check_fits(m, planned, vector, not on_host and address(tensors[name]) or nil)
+-- The matrices of tensors, by name, each checked against the plan's; 'vectors' are pairs of a name
+-- and the number of elements that the kernel moves at once.
+local function matrices_of(p, tensors, on_host, vectors)
+  local m = {}
+  for _, pair in ipairs(vectors) do
+    local name, vector = table.unpack(pair)
+    local t = tensors[name]
+    m[name] = matrix.new(name, t, t.dtype)
+    matrix.check_fits(m[name], p.matrices[name], vector, not on_host and address(t) or nil)
+  end
   return m
 end
 
@@ -82,7 +92,7 @@ local function check_bias(p, bias, m, n)
     if bias then fail("the plan has no bias: plan it with bias = \"row\" or \"column\"") end
     return
   end
-  check_tensor("bias", bias)
+  if not bias then fail("bias is missing: the plan adds one") end
   local wanted = (p.bias == "row") and m or n
   local layout = lutile.coalesce(bias.layout)
   if lutile.size(layout) ~= wanted or bias.dtype ~= p.out
@@ -153,13 +163,12 @@ function M.gemm(p, A, B, C, options)
   options = options or {}
   problem.check_options(options, GEMM_OPTIONS)
   local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias }
+  check_tensors(t, { "A", "B", "C", "D", t.bias ~= nil and "bias" or nil })
   local cuda, is_there = place(t, options.on)
-  local m, planned = {}, p.matrices
   local vector_a, vector_b = p.A.vector, p.B.vector
   if p.transposed then vector_a, vector_b = vector_b, vector_a end
-  for name, vector in pairs { A = vector_a, B = vector_b, C = p.run_size, D = p.run_size } do
-    m[name] = matrix_of(name, t, vector, planned[name], not is_there)
-  end
+  local m = matrices_of(p, t, not is_there, { { "A", vector_a }, { "B", vector_b },
+    { "C", p.run_size }, { "D", p.run_size } })
   matrix.check_target(m.D)
   problem.check_extents(m.A, m.B, m.C)
   local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
@@ -209,11 +218,10 @@ function M.chained_gemm(p, A, B, D, options)
   options = options or {}
   problem.check_options(options, CHAINED_OPTIONS)
   local t = { A = A, B = B, D = D }
+  check_tensors(t, { "A", "B", "D" })
   local cuda, is_there = place(t, options.on)
-  local m = {}
-  for name, vector in pairs { A = p.A.vector, B = p.B.vector, D = p.run_size } do
-    m[name] = matrix_of(name, t, vector, p.matrices[name], not is_there)
-  end
+  local m = matrices_of(p, t, not is_there, { { "A", p.A.vector }, { "B", p.B.vector },
+    { "D", p.run_size } })
   matrix.check_target(m.D)
   local rows, n = check_chained(p, m)
   if rows * n == 0 then return D end

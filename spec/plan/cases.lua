@@ -1,0 +1,191 @@
+-- Products that specs of plans check: types, majors, sizes; and the check, against sums in double
+-- precision of numbers whose products and sums are exact.
+
+local lutile = require "lutile"
+
+local make_layout, make_tensor, size = lutile.make_layout, lutile.make_tensor, lutile.size
+
+local M = {}
+
+-- ---- Data --------------------------------------------------------------------------------------
+
+local RANGES = { u8 = { 0, 9, 1 }, s8 = { -9, 9, 1 }, s32 = { -50, 50, 1 } }
+
+local function fill(t)
+  local from, to, unit = table.unpack(RANGES[t.dtype] or { -4, 4, 2 })
+  for i = 0, size(t) - 1 do t[i] = math.random(from, to) / unit end
+  return t
+end
+
+-- (rows, columns, batches), rows contiguous or columns; 'padding' elements between them.
+local function matrix(dtype, rows, columns, batches, major, padding)
+  local stride = major == "row" and { 1, rows + padding } or { columns + padding, 1 }
+  local other = major == "row" and columns * stride[2] or rows * stride[1]
+  return make_tensor(dtype, make_layout({ rows, columns, batches },
+    { stride[1], stride[2], other + padding }))
+end
+
+-- As a case says: of what types, and which mode of A, B and C is contiguous.
+local STORED = { tf32 = "f32" }
+
+local function matrices(c)
+  local l, padding = c.batches or 1, c.padding or 0
+  local a, b = STORED[c.types[1]] or c.types[1], STORED[c.types[2]] or c.types[2]
+  return fill(matrix(a, c.m, c.k, l, c.majors[1], padding)),
+    fill(matrix(b, c.n, c.k, l, c.majors[2], padding)),
+    fill(matrix(c.types[4], c.m, c.n, l, c.majors[3], padding))
+end
+
+-- ---- gemm --------------------------------------------------------------------------------------
+
+local function sum(A, B, m, n, l)
+  local x = 0
+  for k = 0, size(A, 1) - 1 do x = x + A(m, k, l) * B(n, k, l) end
+  return x
+end
+
+local function count_wrong(c, A, B, old, D, bias)
+  local wrong = 0
+  for l = 0, size(D, 2) - 1 do
+    for n = 0, size(D, 1) - 1 do
+      for m = 0, size(D, 0) - 1 do
+        local x = (c.alpha or 1) * sum(A, B, m, n, l) + (c.beta or 0) * old(m, n, l)
+        if bias then x = x + bias(c.bias == "row" and m or n) end
+        if c.host_epilogue then x = c.host_epilogue(x, m, n) end
+        if D(m, n, l) ~= x then wrong = wrong + 1 end
+      end
+    end
+  end
+  return wrong
+end
+
+-- What a run wrote between the columns or rows of a target.
+local function count_touched(D, before)
+  local touched, inside = 0, {}
+  for i = 0, size(D) - 1 do inside[D.layout(i)] = true end
+  local all = make_tensor(D.data, make_layout(lutile.cosize(D.layout)))
+  for i = 0, size(all) - 1 do
+    if not inside[i] and all(i) ~= before(i) then touched = touched + 1 end
+  end
+  return touched
+end
+
+local function copy_of(t)
+  local all = make_tensor(t.data, make_layout(lutile.cosize(t.layout)))
+  local copy = make_tensor(t.dtype, all.layout)
+  lutile.copy(all, copy)
+  return copy, make_tensor(copy, t.layout)
+end
+
+local function run_gemm(c, there, back)
+  local A, B, C = matrices(c)
+  local before, old = copy_of(C)
+  local bias = c.bias and fill(make_tensor(c.types[4], c.bias == "row" and c.m or c.n))
+  local plan = lutile.plan.gemm { A = A, B = B, C = C, dtype = c.types[1], dtype_b = c.types[2],
+    acc = c.types[3], beta = c.beta ~= nil, bias = c.bias, arch = c.arch or 89, tile = c.tile,
+    warps = c.warps, stages = c.stages, epilogue = c.epilogue, host_epilogue = c.host_epilogue }
+  local D = there(C)
+  plan:run(there(A), there(B), D, { alpha = c.alpha, beta = c.beta, bias = bias and there(bias) })
+  D = back(D)
+  local wrong, touched = count_wrong(c, A, B, old, D, bias), count_touched(D, before)
+  if wrong == 0 and touched == 0 then return "right" end
+  return ("%d wrong, %d between"):format(wrong, touched)
+end
+
+-- ---- chained_gemm ------------------------------------------------------------------------------
+
+local function run_chained(c, there, back)
+  local A = fill(matrix(c.dtype, c.m, c.n, 1, c.majors[1], c.padding or 0))
+  local B = make_tensor(c.dtype, matrix(c.dtype, c.n, c.n, 1, c.majors[2], c.padding or 0).layout)
+  for i = 0, size(B) - 1 do B[i] = math.random(-1, 1) end
+  local _ = lutile._
+  A, B = A(_, _, 0), B(_, _, 0)
+  local D = make_tensor("f32", make_layout({ c.m, c.n }, { c.n + (c.padding or 0), 1 }))
+  local plan = lutile.plan.chained_gemm { A = A, B = B, D = D, arch = c.arch or 80,
+    stages = c.stages, block_k = c.block_k, warps = c.warps }
+  local target = there(D)
+  plan:run(there(A), there(B), target)
+  target = back(target)
+  local S, wanted = make_tensor("f64", make_layout { c.m, c.n }),
+    make_tensor("f64", make_layout { c.m, c.n })
+  lutile.gemm(lutile.convert(A, "f64"), lutile.convert(B, "f64"), S)
+  S = lutile.convert(lutile.convert(S, c.dtype), "f64") -- as the second product takes it
+  lutile.gemm(S, lutile.convert(B, "f64"), wanted)
+  local wrong = 0
+  for i = 0, size(wanted) - 1 do if target(i) ~= wanted(i) then wrong = wrong + 1 end end
+  return wrong == 0 and "right" or wrong .. " wrong"
+end
+
+-- Runs a case on tensors that there(t) gives and back(t) brings back: "right", or what is wrong.
+function M.run(case, there, back)
+  return (case.dtype and run_chained or run_gemm)(case, there, back)
+end
+
+function M.name(c)
+  if c.dtype then
+    return ("chained_gemm of %s, %d x %d, %s"):format(c.dtype, c.m, c.n, c.why)
+  end
+  return ("gemm of %s, %dx%dx%d, %s: %s"):format(table.concat(c.types, " "), c.m, c.n, c.k,
+    table.concat(c.majors, " "), c.why)
+end
+
+-- ---- Cases -------------------------------------------------------------------------------------
+
+local F16, BF16 = { "f16", "f16", "f32", "f32" }, { "bf16", "bf16", "f32", "f32" }
+local TF32, F64 = { "tf32", "tf32", "f32", "f32" }, { "f64", "f64", "f64", "f64" }
+local S8, U8S8 = { "s8", "s8", "s32", "s32" }, { "u8", "s8", "s32", "s32" }
+local E4M3 = { "e4m3", "e5m2", "f32", "f32" }
+local HALF = { "f16", "f16", "f16", "f16" }
+
+local KK, RR = { "k", "k", "column" }, { "row", "row", "column" }
+
+-- The templates themselves: each instruction and way to load, edges, stages.
+M.emulated = {
+  { types = F16, m = 67, n = 36, k = 200, majors = KK, padding = 4, why = "edges, a whole ring" },
+  { types = F16, m = 33, n = 19, k = 35, majors = { "row", "k", "row" }, padding = 1,
+    beta = 0.5, alpha = 2, why = "no vectors, column-major C, which is read" },
+  { types = F16, m = 20, n = 12, k = 16, majors = { "k", "row", "row" }, batches = 3,
+    bias = "column", epilogue = "x < 0 ? 0 : x + m",
+    host_epilogue = function(x, m) return x < 0 and 0 or x + m end,
+    why = "batches, a bias and an epilogue, transposed" },
+  { types = BF16, m = 18, n = 40, k = 33, majors = { "row", "k", "column" }, why = "bfloat16" },
+  { types = HALF, m = 40, n = 24, k = 24, majors = KK, why = "sums of f16" },
+  { types = TF32, m = 40, n = 24, k = 44, majors = RR, why = "words at a time" },
+  { types = F64, m = 35, n = 22, k = 21, majors = { "row", "k", "column" }, why = "wide words" },
+  { types = S8, m = 32, n = 48, k = 80, majors = { "row", "k", "column" }, beta = 3,
+    why = "bytes gathered" },
+  { types = E4M3, m = 16, n = 32, k = 64, majors = KK, why = "mixed 8-bit floats" },
+  { types = F16, m = 40, n = 24, k = 70, majors = KK, arch = 75, why = "through registers" },
+  { types = S8, m = 40, n = 24, k = 70, majors = RR, arch = 75, why = "the small atom" },
+  { types = F16, m = 130, n = 260, k = 70, majors = KK, tile = { 128, 256, 64 },
+    warps = { 2, 4 }, stages = 3, why = "the largest tile" },
+  { dtype = "f16", m = 40, n = 64, majors = { "k", "k" }, why = "two parts" },
+  { dtype = "bf16", m = 33, n = 77, majors = { "row", "row" }, why = "no vectors" },
+  { dtype = "f16", m = 40, n = 104, majors = { "k", "row" }, arch = 75, why = "through registers" },
+  { dtype = "f16", m = 20, n = 96, majors = { "k", "k" }, warps = 4, stages = 4, padding = 2,
+    why = "four stages" },
+}
+
+-- On the host executor: all majors of all types, at an odd size.
+M.host = {}
+for _, types in ipairs { F16, BF16, HALF, TF32, F64, S8, U8S8, E4M3 } do
+  for i = 0, 7 do
+    local function pick(bit, yes, no) return i >> bit & 1 == 1 and yes or no end
+    table.insert(M.host, { types = types, m = 37, n = 29, k = 19,
+      majors = { pick(0, "row", "k"), pick(1, "row", "k"), pick(2, "row", "column") },
+      padding = i == 3 and 3 or 0, why = "odd sizes" })
+  end
+end
+for _, case in ipairs {
+  { types = F16, m = 1, n = 1, k = 1, majors = KK, why = "one element" },
+  { types = F16, m = 20, n = 12, k = 16, majors = { "k", "row", "column" }, batches = 3,
+    bias = "row", why = "batches, a bias of rows" },
+  { dtype = "f16", m = 17, n = 8, majors = { "k", "k" }, why = "one tile along k" },
+} do
+  table.insert(M.host, case)
+end
+for _, case in ipairs(M.emulated) do
+  if not (case.tile or case.dtype and case.m > 100) then table.insert(M.host, case) end
+end
+
+return M

@@ -1,0 +1,91 @@
+-- NVRTC takes the tensor-core templates for every architecture, and fast; what it makes keeps the
+-- accumulators of chained_gemm in registers.
+
+local lutile = require "lutile"
+local command = require "spec.support.command"
+local support = require "spec.support.cuda"
+
+local plan = lutile.plan
+
+local dyn, make_layout = lutile.dyn, lutile.make_layout
+
+-- Layouts whose sizes are known at launch; 'promise' divides those along the contiguous mode.
+local function matrix(major, promise)
+  local m, n = dyn(1024, promise), dyn(1024, promise)
+  if major == "row" then return make_layout({ m, n }, { 1, dyn(1024, promise) }) end
+  return make_layout({ m, n }, { dyn(1024, promise), 1 })
+end
+
+local function gemm(arch, dtype, out, a, b, promise, more)
+  local options = { arch = arch, dtype = dtype, out = out, A = matrix(a, promise),
+    B = matrix(b, promise), C = matrix("column", promise) }
+  for k, v in pairs(more or {}) do options[k] = v end
+  return plan.gemm(options)
+end
+
+local function chained(arch, dtype, n, major, promise)
+  return plan.chained_gemm { arch = arch, dtype = dtype,
+    A = make_layout({ dyn(512, promise), n }, major == "row" and { 1, dyn(512, promise) }
+      or { n, 1 }),
+    B = make_layout({ n, n }, major == "row" and { 1, n } or { n, 1 }),
+    D = make_layout({ dyn(512), n }, { n, 1 }) }
+end
+
+-- One or two plans an architecture: together they have each atom, load and kind of copy.
+local CASES = {
+  { "sm_75", gemm(75, "f16", "f16", "k", "row", 8), "f16 through registers" },
+  { "sm_75", chained(75, "f16", 104, "k", 8), "chained f16 through registers" },
+  { "sm_80", gemm(80, "tf32", "f32", "row", "row", 4), "tf32 word by word" },
+  { "sm_80", gemm(80, "f64", "f64", "k", "row", 2), "f64" },
+  { "sm_86", gemm(86, "s8", "s32", "row", "k", 1), "s8 gathered, no vectors" },
+  { "sm_89", gemm(89, "e4m3", "f16", "k", "k", 16, { dtype_b = "e5m2" }), "8-bit floats" },
+  { "sm_90a", gemm(90, "f16", "f16", "k", "k", 8, { beta = true, bias = "row",
+    epilogue = "x > 0 ? x : 0" }), "f16 with an epilogue" },
+  { "sm_100a", gemm(100, "bf16", "bf16", "row", "k", 8), "bf16" },
+  { "sm_120a", chained(120, "bf16", 64, "row", 8), "chained bf16" },
+}
+
+local function is_known(arch)
+  local ok, problem = pcall(require "lutile.cuda".compile, { name = "empty", arch = arch,
+    source = "extern \"C\" __global__ void empty() {}" })
+  return ok or not tostring(problem):find "arch"
+end
+
+local function options(p, arch) return p:compile_options(nil, arch) end
+
+describe("NVRTC compiles", function()
+  local it_compiles = support.with_compiler(it, pending)
+  for _, case in ipairs(CASES) do
+    local arch, p, what = table.unpack(case)
+    it_compiles(("%s for %s: %s"):format(p.template, arch, what), function()
+      if not is_known(arch) then return pending("this NVRTC does not know " .. arch) end
+      local kernel = require "lutile.cuda".compile(options(p, arch))
+      assert.equal(arch, kernel.arch)
+      assert.truthy(kernel.source:find("namespace plan", 1, true))
+    end)
+  end
+end)
+
+describe("chained_gemm in machine code", function()
+  local function sass(p, arch)
+    local kernel = require "lutile.cuda".compile(options(p, arch))
+    local cubin = command.file(kernel:image())
+    local pipe = io.popen("cuobjdump -sass " .. command.quote(cubin))
+    local text = pipe:read "a"
+    pipe:close()
+    os.remove(cubin)
+    return text
+  end
+
+  local has_all = support.has_compiler and support.has_program "cuobjdump"
+  local it_shows = has_all and it or function(name) pending(name .. " (no NVRTC or cuobjdump)") end
+
+  it_shows("moves no accumulators: no shuffle, no store to shared or local memory", function()
+    local text = sass(chained(80, "f16", 64, "k", 8), "sm_80")
+    assert.truthy(text:find "HMMA")
+    assert.truthy(text:find "LDGSTS")
+    for _, instruction in ipairs { "SHFL", "STS", "STL", "LDL", "MOVM" } do
+      assert.is_nil(text:find("%f[%u]" .. instruction .. "%f[%U]"), instruction)
+    end
+  end)
+end)

@@ -1,0 +1,437 @@
+// Kernels of tensor-core products as C++ of the host: each thread of a block is a coroutine, the
+// lanes of a warp meet at its collective instructions, and all threads at barriers. Takes the place
+// of ptx.cuh, mma.cuh and element.cuh.
+//
+// Asynchronous copies arrive at random: at once, or not before the wait for their group.
+#pragma once
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include <lua.hpp>
+
+#define DEVICE inline
+#define __device__
+#define __global__
+#define __shared__
+#define __forceinline__ inline
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __syncthreads() emulator::barrier()
+
+struct index3 {
+  unsigned x, y, z;
+};
+static index3 threadIdx, blockIdx, gridDim;
+
+extern "C" {
+__attribute__((aligned(128))) char shared[1 << 18];
+}
+
+namespace emulator {
+
+constexpr unsigned kWarp = 32;
+constexpr size_t kStack = 1 << 17;
+
+struct Copy {
+  char *target;
+  const char *source; /* null: zeros */
+  int bytes;
+  void run() const {
+    if (source == nullptr)
+      memset(target, 0, bytes);
+    else
+      memcpy(target, source, bytes);
+  }
+};
+
+struct Thread {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack;
+  bool is_ready = true, is_done = false;
+  std::vector<std::vector<Copy>> groups{1}; /* the last one is open */
+  void *operands[3];                        /* of the warp's instruction */
+};
+
+inline std::vector<Thread> threads;
+inline ucontext_t scheduler;
+inline unsigned current, waiting;
+inline std::vector<unsigned> waiting_lanes; /* of each warp */
+inline uint64_t random_state;
+inline std::function<void()> body;
+inline const char *problem;
+
+inline unsigned random() {
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  return unsigned(random_state >> 40);
+}
+
+inline void suspend() {
+  threads[current].is_ready = false;
+  unsigned self = current;
+  swapcontext(&threads[self].context, &scheduler);
+}
+
+inline void barrier() {
+  if (++waiting == threads.size()) {
+    waiting = 0;
+    for (auto &t : threads) t.is_ready = true;
+    return;
+  }
+  suspend();
+}
+
+/* The last lane to come does the work of all: f(lane) has their operands. */
+template <class F>
+void together(void *x, void *y, void *z, F f) {
+  Thread &t = threads[current];
+  t.operands[0] = x, t.operands[1] = y, t.operands[2] = z;
+  const unsigned warp = current / kWarp;
+  if (++waiting_lanes[warp] < kWarp) return suspend();
+  waiting_lanes[warp] = 0;
+  f(&threads[warp * kWarp]);
+  for (unsigned i = 0; i < kWarp; i++) threads[warp * kWarp + i].is_ready = true;
+}
+
+inline void start() {
+  body();
+  threads[current].is_done = true;
+  swapcontext(&threads[current].context, &scheduler);
+}
+
+/* Runs a block; false where threads wait for others for ever. */
+inline bool run_block(unsigned count) {
+  threads = std::vector<Thread>(count);
+  waiting_lanes.assign(count / kWarp, 0);
+  waiting = 0;
+  memset(shared, 0xff, sizeof shared); /* NaN, in the floating types */
+  for (auto &t : threads) {
+    t.stack.reset(new char[kStack]);
+    getcontext(&t.context);
+    t.context.uc_stack.ss_sp = t.stack.get();
+    t.context.uc_stack.ss_size = kStack;
+    makecontext(&t.context, start, 0);
+  }
+  for (bool went = true; went;) {
+    went = false;
+    for (unsigned i = 0; i < count; i++) {
+      if (threads[i].is_done || !threads[i].is_ready) continue;
+      went = true;
+      current = i;
+      threadIdx = {i, 0, 0};
+      swapcontext(&scheduler, &threads[i].context);
+    }
+  }
+  for (auto &t : threads)
+    if (!t.is_done) return false;
+  return true;
+}
+
+inline bool run(index3 grid, unsigned count, uint64_t seed, std::function<void()> kernel) {
+  random_state = seed * 2 + 1;
+  body = kernel;
+  gridDim = grid;
+  for (unsigned z = 0; z < grid.z; z++)
+    for (unsigned y = 0; y < grid.y; y++)
+      for (unsigned x = 0; x < grid.x; x++) {
+        blockIdx = {x, y, z};
+        if (!run_block(count)) return false;
+      }
+  return true;
+}
+
+/* ---- A launch from Lua ---------------------------------------------------------------------- */
+
+template <class T>
+T read_argument(lua_State *L, int slot) {
+  if constexpr (std::is_pointer_v<T>)
+    return (T)luaL_checkinteger(L, slot);
+  else if constexpr (std::is_floating_point_v<T>)
+    return (T)luaL_checknumber(L, slot);
+  else
+    return (T)luaL_checkinteger(L, slot);
+}
+
+template <class... T, size_t... I>
+std::tuple<T...> read_arguments(lua_State *L, int first, std::index_sequence<I...>) {
+  return {read_argument<T>(L, first + (int)I)...};
+}
+
+/* (grid x, y, z, threads, seed, arguments...): nothing, or what went wrong. */
+template <class... T>
+int launch(lua_State *L, void (*kernel)(T...)) {
+  index3 grid{(unsigned)luaL_checkinteger(L, 1), (unsigned)luaL_checkinteger(L, 2),
+              (unsigned)luaL_checkinteger(L, 3)};
+  auto arguments = read_arguments<T...>(L, 6, std::index_sequence_for<T...>());
+  problem = nullptr;
+  if (!run(grid, (unsigned)luaL_checkinteger(L, 4), (uint64_t)luaL_checkinteger(L, 5),
+           [=] { std::apply(kernel, arguments); }))
+    problem = "some threads wait for others for ever";
+  lua_pushstring(L, problem);
+  return 1;
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+inline char *place(unsigned address, size_t bytes) {
+  if (address + bytes > sizeof shared || address % bytes != 0)
+    problem = "shared memory: outside, or not aligned";
+  return shared + address % sizeof shared;
+}
+
+inline const char *aligned(const void *p, size_t bytes) {
+  if ((uintptr_t)p % bytes != 0) problem = "global memory: not aligned";
+  return (const char *)p;
+}
+
+template <class To, class From>
+To as(From x) {
+  To y;
+  static_assert(sizeof x == sizeof y, "as many bits");
+  memcpy(&y, &x, sizeof y);
+  return y;
+}
+
+}  // namespace emulator
+
+/* ---- ptx.cuh -------------------------------------------------------------------------------- */
+
+namespace ptx {
+
+inline unsigned shared_address(const void *p) { return unsigned((const char *)p - shared); }
+
+template <class T>
+T read(unsigned address) {
+  T x;
+  memcpy(&x, emulator::place(address, sizeof x), sizeof x);
+  return x;
+}
+inline unsigned load_shared_b8(unsigned address) { return read<uint8_t>(address); }
+inline unsigned load_shared_b16(unsigned address) { return read<uint16_t>(address); }
+inline void load_shared(unsigned &value, unsigned address) { value = read<unsigned>(address); }
+inline void load_shared(unsigned long long &value, unsigned address) {
+  value = read<unsigned long long>(address);
+}
+
+template <int kBytes>
+void store_shared(unsigned address, const unsigned *words) {
+  memcpy(emulator::place(address, kBytes), words, kBytes);
+}
+
+template <int kMatrices, bool kTransposed>
+void load_matrices(unsigned *words, unsigned address) {
+  emulator::together(words, &address, nullptr, [](emulator::Thread *lanes) {
+    for (int i = 0; i < kMatrices; i++) {
+      uint16_t elements[8][8];
+      for (int row = 0; row < 8; row++)
+        memcpy(elements[row], emulator::place(*(unsigned *)lanes[8 * i + row].operands[1], 16), 16);
+      for (int lane = 0; lane < 32; lane++) {
+        const int row = lane / 4, k = lane % 4 * 2;
+        const unsigned low = kTransposed ? elements[k][row] : elements[row][k];
+        const unsigned high = kTransposed ? elements[k + 1][row] : elements[row][k + 1];
+        ((unsigned *)lanes[lane].operands[0])[i] = low | high << 16;
+      }
+    }
+  });
+}
+
+template <int kBytes>
+void copy_async(unsigned target, const void *source, bool is_inside) {
+  emulator::Copy copy{emulator::place(target, kBytes),
+                      is_inside ? emulator::aligned(source, kBytes) : nullptr, kBytes};
+  if (emulator::random() % 2)
+    copy.run();
+  else
+    emulator::threads[emulator::current].groups.back().push_back(copy);
+}
+inline void commit_copies() { emulator::threads[emulator::current].groups.emplace_back(); }
+template <int kPending>
+void wait_copies() {
+  auto &groups = emulator::threads[emulator::current].groups;
+  for (size_t i = 0; i + 1 + kPending < groups.size(); i++) {
+    for (auto &copy : groups[i]) copy.run();
+    groups[i].clear();
+  }
+}
+
+template <int kBytes>
+void load_global(unsigned *words, const void *source) {
+  words[0] = 0;
+  memcpy(words, emulator::aligned(source, kBytes), kBytes);
+}
+template <int kBytes>
+void store_global(void *target, const unsigned *words) {
+  memcpy((void *)emulator::aligned(target, kBytes), words, kBytes);
+}
+
+inline unsigned round_tf32(unsigned bits) { return (bits + 0x1000) & ~0x1fffu; }
+
+}  // namespace ptx
+
+/* ---- element.cuh ---------------------------------------------------------------------------- */
+
+namespace element {
+
+/* The number of a floating format's bits, by its fields. */
+inline float from_fields(unsigned bits, int exponent_bits, int mantissa_bits, bool has_infinity) {
+  const int all = (1 << exponent_bits) - 1, exponent = bits >> mantissa_bits & all;
+  const int mantissa = bits & ((1 << mantissa_bits) - 1), bias = all >> 1;
+  const float sign = bits >> (exponent_bits + mantissa_bits) & 1 ? -1 : 1;
+  if (has_infinity && exponent == all) return mantissa ? NAN : sign * INFINITY;
+  if (!has_infinity && exponent == all && mantissa == (1 << mantissa_bits) - 1) return NAN;
+  if (exponent == 0) return sign * std::ldexp((float)mantissa, 1 - bias - mantissa_bits);
+  return sign *
+         std::ldexp((float)(mantissa + (1 << mantissa_bits)), exponent - bias - mantissa_bits);
+}
+
+/* The nearest of all, ties to even: slow, and sure. NaN stays NaN, the largest where it saturates. */
+inline unsigned to_fields(float x, int exponent_bits, int mantissa_bits, bool has_infinity,
+                          bool saturates) {
+  const int bias = (1 << (exponent_bits - 1)) - 1, all = (1 << exponent_bits) - 1;
+  const unsigned sign = std::signbit(x) ? 1u << (exponent_bits + mantissa_bits) : 0;
+  const unsigned infinity = (unsigned)all << mantissa_bits;
+  const unsigned largest = has_infinity ? infinity - 1 : infinity + (1u << mantissa_bits) - 2;
+  if (std::isnan(x))
+    return sign | (has_infinity ? infinity | 1u << (mantissa_bits - 1)
+                                : infinity + (1u << mantissa_bits) - 1);
+  x = std::fabs(x);
+  if (x == 0) return sign;
+  if (std::isinf(x)) return sign | (saturates ? largest : infinity);
+  int exponent = std::ilogb(x);
+  if (exponent < 1 - bias) exponent = 1 - bias;
+  const double scaled = std::nearbyint(std::ldexp((double)x, mantissa_bits - exponent));
+  const unsigned bits =
+      ((unsigned)(exponent + bias - 1) << mantissa_bits) + (unsigned)scaled; /* carries over */
+  if (bits > largest) return sign | (saturates ? largest : infinity);
+  return sign | bits;
+}
+
+struct f32 {
+  using Bits = unsigned;
+  static float decode(Bits bits) { return emulator::as<float>(bits); }
+  static Bits encode(float x) { return emulator::as<unsigned>(x); }
+};
+struct tf32 : f32 {
+  static float decode(Bits bits) { return emulator::as<float>(bits & ~0x1fffu); }
+};
+struct f64 {
+  using Bits = unsigned long long;
+  static double decode(Bits bits) { return emulator::as<double>(bits); }
+  static Bits encode(double x) { return emulator::as<unsigned long long>(x); }
+};
+
+template <class B, int kExponent, int kMantissa, bool kInfinity, bool kSaturates>
+struct floating {
+  using Bits = B;
+  static float decode(Bits bits) { return from_fields(bits, kExponent, kMantissa, kInfinity); }
+  static Bits encode(float x) {
+    return (Bits)to_fields(x, kExponent, kMantissa, kInfinity, kSaturates);
+  }
+  static unsigned encode_pair(float low, float high) {
+    return encode(low) | (unsigned)encode(high) << 16;
+  }
+};
+struct f16 : floating<unsigned short, 5, 10, true, false> {};
+struct bf16 : floating<unsigned short, 8, 7, true, false> {};
+struct e4m3 : floating<unsigned char, 4, 3, false, true> {};
+struct e5m2 : floating<unsigned char, 5, 2, true, true> {};
+
+inline long long clamp(double x, double low, double high) {
+  return (long long)std::nearbyint(x < low ? low : x > high ? high : x);
+}
+struct s32 {
+  using Bits = unsigned;
+  static int decode(Bits bits) { return (int)bits; }
+  static Bits encode(int x) { return (Bits)x; }
+  static Bits encode(float x) { return (Bits)clamp(x, -2147483648.0, 2147483647.0); }
+};
+struct s8 {
+  using Bits = unsigned char;
+  static int decode(Bits bits) { return (signed char)bits; }
+  template <class T>
+  static Bits encode(T x) {
+    return (Bits)clamp(x, -128, 127);
+  }
+};
+struct u8 {
+  using Bits = unsigned char;
+  static int decode(Bits bits) { return bits; }
+  template <class T>
+  static Bits encode(T x) {
+    return (Bits)clamp(x, 0, 255);
+  }
+};
+
+}  // namespace element
+
+/* ---- mma.cuh: registers as the PTX manual draws them ---------------------------------------- */
+
+namespace mma {
+
+/* Row and k of element e in register w of an operand whose registers go down 'kTall' times 8 rows. */
+template <class T, class Word>
+auto element_of(const emulator::Thread *lanes, int operand, int tall, int row, int k) {
+  constexpr int kEach = sizeof(Word) / sizeof(typename T::Bits);
+  const int lane = row % 8 * 4 + k / kEach % 4;
+  const int word = row / 8 + k / kEach / 4 * tall;
+  const Word w = ((const Word *)lanes[lane].operands[operand])[word];
+  return T::decode((typename T::Bits)(w >> k % kEach * 8 * sizeof(typename T::Bits)));
+}
+
+template <class C, class A, class B, int kM, int kK, class Word>
+void multiply(Word *d, const Word *a, const Word *b) {
+  emulator::together(d, (void *)a, (void *)b, [](emulator::Thread *lanes) {
+    using Sum = decltype(C::decode(0));
+    Sum from_a[kM][kK], from_b[8][kK];
+    for (int k = 0; k < kK; k++) {
+      for (int m = 0; m < kM; m++) from_a[m][k] = element_of<A, Word>(lanes, 1, kM / 8, m, k);
+      for (int n = 0; n < 8; n++) from_b[n][k] = element_of<B, Word>(lanes, 2, 1, n, k);
+    }
+    for (int m = 0; m < kM; m++)
+      for (int n = 0; n < 8; n++) {
+        auto *at = (typename C::Bits *)lanes[m % 8 * 4 + n / 2].operands[0] + m / 8 * 2 + n % 2;
+        Sum sum = C::decode(*at);
+        for (int k = 0; k < kK; k++) sum += from_a[m][k] * from_b[n][k];
+        *at = C::encode(sum);
+      }
+  });
+}
+
+using Word = unsigned;
+using Wide = unsigned long long;
+
+#define ATOM(name, m, k, C, A, B)                                \
+  inline void name(Word *d, const Word *a, const Word *b) {      \
+    multiply<element::C, element::A, element::B, m, k>(d, a, b); \
+  }
+#define WIDE_ATOM(name, m, k)                                          \
+  inline void name(Wide *d, const Wide *a, const Wide *b) {            \
+    multiply<element::f64, element::f64, element::f64, m, k>(d, a, b); \
+  }
+ATOM(SM75_16x8x8_F16F16F16F16_TN, 16, 8, f16, f16, f16)
+ATOM(SM75_16x8x8_F32F16F16F32_TN, 16, 8, f32, f16, f16)
+ATOM(SM75_8x8x16_S32S8S8S32_TN, 8, 16, s32, s8, s8)
+ATOM(SM80_16x8x8_F32BF16BF16F32_TN, 16, 8, f32, bf16, bf16)
+ATOM(SM80_16x8x8_F32TF32TF32F32_TN, 16, 8, f32, tf32, tf32)
+ATOM(SM80_16x8x16_F16F16F16F16_TN, 16, 16, f16, f16, f16)
+ATOM(SM80_16x8x16_F32F16F16F32_TN, 16, 16, f32, f16, f16)
+ATOM(SM80_16x8x16_F32BF16BF16F32_TN, 16, 16, f32, bf16, bf16)
+WIDE_ATOM(SM80_8x8x4_F64F64F64F64_TN, 8, 4)
+ATOM(SM80_16x8x32_S32S8S8S32_TN, 16, 32, s32, s8, s8)
+ATOM(SM80_16x8x32_S32S8U8S32_TN, 16, 32, s32, s8, u8)
+ATOM(SM80_16x8x32_S32U8S8S32_TN, 16, 32, s32, u8, s8)
+ATOM(SM80_16x8x32_S32U8U8S32_TN, 16, 32, s32, u8, u8)
+ATOM(SM89_16x8x32_F32E4M3E4M3F32_TN, 16, 32, f32, e4m3, e4m3)
+ATOM(SM89_16x8x32_F32E4M3E5M2F32_TN, 16, 32, f32, e4m3, e5m2)
+ATOM(SM89_16x8x32_F32E5M2E4M3F32_TN, 16, 32, f32, e5m2, e4m3)
+ATOM(SM89_16x8x32_F32E5M2E5M2F32_TN, 16, 32, f32, e5m2, e5m2)
+WIDE_ATOM(SM90_16x8x8_F64F64F64F64_TN, 16, 8)
+
+}  // namespace mma

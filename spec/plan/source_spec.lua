@@ -1,0 +1,176 @@
+-- What a plan writes for its kernel: every function is its layout, at every index; the parts of an
+-- offset add up to it; and plans as values: text, pictures, changes, refusals.
+
+local lutile = require "lutile"
+local support = require "spec.support.cuda"
+
+local plan, make_layout, dyn = lutile.plan, lutile.make_layout, lutile.dyn
+
+local function gemm(dtype, a, b, more)
+  local options = { dtype = dtype, M = 256, N = 256, K = 256, a_major = a, b_major = b, arch = 89,
+    multiprocessors = 1 }
+  for k, v in pairs(more or {}) do options[k] = v end
+  return plan.gemm(options)
+end
+
+local PLANS = {
+  { "f16, both along k", gemm("f16", "k", "k") },
+  { "f16, both along rows", gemm("f16", "row", "row") },
+  { "s8, gathered", gemm("s8", "row", "k") },
+  { "tf32, word by word", gemm("tf32", "row", "k") },
+  { "f64", gemm("f64", "k", "row") },
+  { "f16 before 8.0", gemm("f16", "k", "row", { arch = 75 }) },
+  { "chained f16", plan.chained_gemm { dtype = "f16", M = 256, N = 200, arch = 80 } },
+  { "chained bf16 along rows", plan.chained_gemm { dtype = "bf16", M = 256, N = 64, arch = 80,
+    a_major = "row", b_major = "row" } },
+}
+
+-- ---- Functions of the generated block ----------------------------------------------------------
+
+local function swizzle(bits, base, shift)
+  return function(i) return i ~ (i >> shift & ((1 << bits) - 1) << base) end
+end
+
+-- The function whose C++ expression this is.
+local function compile(expression)
+  local text = expression:gsub("swizzle<(%d+), (%d+), (%d+)>", "swizzle(%1, %2, %3)")
+    :gsub("/", "//")
+  return assert(load("local swizzle = ... return function(i) return " .. text .. " end"))(swizzle)
+end
+
+local function functions(block)
+  local list = {}
+  for layout, name, expression in block:gmatch
+    "/%* ([^\n]-) %*/\n%s*[%a ]-unsigned ([%w_]+)%(unsigned ?i?%) {%s*return (.-);%s*}" do
+    local text, scale = layout:match "^(.-) times (%d+)$"
+    list[#list + 1] = { name = name, layout = lutile.parse(text or layout),
+      scale = math.tointeger(scale or 1), call = compile(expression) }
+  end
+  return list
+end
+
+describe("a plan's source", function()
+  for _, case in ipairs(PLANS) do
+    local what, p = table.unpack(case)
+    it("has functions equal to their layouts: " .. what, function()
+      local list = functions(p:block())
+      assert(#list >= 20, #list .. " functions")
+      for _, f in ipairs(list) do
+        for i = 0, lutile.size(f.layout) - 1 do
+          if f.layout(i) * f.scale ~= f.call(i) then
+            error(("%s(%d) is %d, and %s there %d"):format(f.name, i, f.call(i),
+              tostring(f.layout), f.layout(i) * f.scale))
+          end
+        end
+      end
+    end)
+  end
+
+  it("is refused where a layout's offsets are no sums of thread and step", function()
+    local p = gemm("f16", "k", "k")
+    p.A.shared = lutile.composition(lutile.Swizzle(3, 0, 3), make_layout({ 64, 64 }, { 65, 1 }))
+    assert.error_matches(function() p:block() end, "as a sum of parts")
+  end)
+
+  support.with_compiler(it, pending)("is the plan's block and the template", function()
+    local source = gemm("f16", "k", "k"):source()
+    assert.truthy(source:find("namespace plan {", 1, true))
+    assert.truthy(source:find("gemm(const char *a", 1, true))
+  end)
+end)
+
+-- ---- Choices -----------------------------------------------------------------------------------
+
+describe("plan.gemm", function()
+  local function dynamic(promise)
+    local n = dyn(48 * promise, promise)
+    local l = make_layout({ n, n }, { n, 1 })
+    return { dtype = "f16", A = l, B = l, C = l, arch = 80 }
+  end
+
+  it("copies as many elements at once as promises allow", function()
+    for promise, vector in pairs { [1] = 1, [2] = 2, [4] = 4, [8] = 8, [24] = 8, [6] = 2 } do
+      local p = plan.gemm(dynamic(promise))
+      assert.equal(vector, p.A.vector)
+      assert.equal(promise % 2 == 0 and 2 or 1, p.run_size)
+    end
+  end)
+
+  it("takes the largest tile for large products, and a small one where many would idle", function()
+    local large = plan.gemm { dtype = "f16", M = 4096, N = 4096, K = 4096, arch = 90 }
+    assert.same({ 128, 256, 64 }, large.tile)
+    assert.equal(3, large.stages)
+    local small = plan.gemm { dtype = "f16", M = 256, N = 256, K = 4096, arch = 90 }
+    assert.same({ 64, 64, 64 }, small.tile)
+  end)
+
+  it("keeps within the shared memory of the architecture", function()
+    local limits = { [75] = 64, [80] = 163, [86] = 99, [89] = 99, [90] = 227, [120] = 99 }
+    for arch, limit in pairs(limits) do
+      local p = plan.gemm { dtype = "f16", M = 8192, N = 8192, K = 8192, arch = arch }
+      assert(p.shared_bytes <= limit * 1024)
+    end
+  end)
+
+  it("depends on no dynamic value", function()
+    local function block(n)
+      local l = make_layout({ dyn(n, 8), dyn(n, 8) }, { dyn(n, 8), 1 })
+      return plan.gemm({ dtype = "f16", A = l, B = l, C = l, arch = 80 }):block()
+    end
+    assert.equal(block(64), block(8192))
+  end)
+
+  it("is printed with its layouts and reasons, and drawn", function()
+    local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 80 }
+    assert.truthy(tostring(p):find("shared " .. tostring(p.A.shared), 1, true))
+    assert.truthy(tostring(p):find("why: compute capability 8.0: asked for", 1, true))
+    for _, what in ipairs { "mma", "A.shared", "B.copy" } do
+      assert.truthy(p:svg(what):find "^<svg")
+    end
+    assert.error_matches(function() p:svg "C.shared" end, "no picture 'C.shared'")
+  end)
+
+  it("is changed by 'with'", function()
+    local p = plan.gemm { dtype = "f16", M = 4096, N = 4096, K = 4096, arch = 90 }
+    assert.same({ 128, 128, 32 }, p:with({ tile = { 128, 128, 32 } }).tile)
+    assert.equal(4, p:with({ stages = 4 }).stages)
+  end)
+
+  local A, B, C = { 3, 4 }, { 5, 4 }, { 3, 5 }
+  for _, case in ipairs {
+    { {}, "plan.gemm: dtype is missing (A is no tensor that would have one)" },
+    { { dtype = "f16", M = 3 },
+      "plan.gemm: A is missing: give a tensor or a layout A = (M,K), or numbers M and K" },
+    { { dtype = "f16", A = A, B = B, C = { 3, 6 } }, "plan.gemm: N of B and C differ: 5 and 6" },
+    { { dtype = "bf16", A = A, B = B, C = C, arch = 75 },
+      "plan.gemm: bf16 products need compute capability 8.0, and the plan is for 7.5" },
+    { { dtype = "f16", A = A, B = B, C = C, acc = "f64" },
+      "plan.gemm: sums of f16 products are f32, not f64" },
+    { { dtype = "f16", A = A, B = B, C = C, bias = "both" },
+      "plan.gemm: bias is 'both': \"row\" and \"column\" there are" },
+    { { dtype = "f16", A = A, B = B, C = C, arch = "sm_70" },
+      "plan.gemm: tensor-core kernels need compute capability 7.5, and arch is 7.0" },
+    { { dtype = "f16", A = lutile.parse "((3,2),4):((1,7),14)", B = B, C = { 6, 5 } },
+      "plan.gemm: mode 0 of A ((3,2),4):((1,7),14) has several strides; the kernel takes one for "
+        .. "each of rows, columns and batches (a copy to a plain layout would do)" },
+  } do
+    it("refuses: " .. case[2], function()
+      assert.has_error(function() plan.gemm(case[1]) end, case[2])
+    end)
+  end
+
+  it("refuses at a run what its promises exclude", function()
+    local p = plan.gemm(dynamic(8))
+    local odd = lutile.make_tensor("f16", make_layout({ 12, 12 }, { 12, 1 }))
+    local whole = lutile.make_tensor("f16", make_layout({ 16, 16 }, { 16, 1 }))
+    local D = lutile.make_tensor("f32", make_layout({ 16, 16 }, { 16, 1 }))
+    assert.error_matches(function() p:run(odd, odd, D) end,
+      "plan:run: A is %(12,12%):%(12,1%), and the kernel moves 8 elements at once")
+    assert.error_matches(function() p:run(whole, whole, odd) end,
+      "plan:run: C has elements of f16, and the plan is for f32")
+    assert.error_matches(function() p:run(whole, whole) end,
+      "plan:run: C: a tensor expected, got nothing")
+    assert.error_matches(function() p:run(whole, whole, D, { beta = 1 }) end,
+      "plan:run: beta is 1, and the plan reads no C: plan it with beta = true")
+  end)
+end)

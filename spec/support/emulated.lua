@@ -1,0 +1,102 @@
+-- Tensor-core kernels compiled for the host by g++, with the instructions of plan/emulator.hpp:
+-- they run on memory of the pretended driver, which is the host's.
+
+local command = require "spec.support.command"
+
+local M = {}
+
+local EMULATED = { ["ptx.cuh"] = true, ["mma.cuh"] = true, ["element.cuh"] = true }
+
+local function read_all(name)
+  local file = assert(io.open(name))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- The text with what it includes, without what the emulator takes the place of.
+local function with_headers(text, seen)
+  return (text:gsub('#include "([%w_.]+)"[^\n]*', function(name)
+    if seen[name] or EMULATED[name] then return "" end
+    seen[name] = true
+    return with_headers(read_all("kernels/" .. name), seen)
+  end):gsub("#pragma once", ""))
+end
+
+local ENTRY = [[
+
+static int call_kernel(lua_State *L) { return emulator::launch(L, %s); }
+
+extern "C" __attribute__((visibility("default"))) int luaopen_kernel(lua_State *L) {
+  lua_pushcfunction(L, call_kernel);
+  return 1;
+}
+]]
+
+local FLAGS = "-std=c++17 -O1 -w -fPIC -fno-gnu-unique -fvisibility=hidden -I/usr/include/lua5.4"
+
+local function run(line)
+  local pipe = io.popen(line .. " 2>&1")
+  local problems = pipe:read "a"
+  if not pipe:close() then error(problems, 0) end
+end
+
+-- A folder with the emulator as the compiler has read it, so that it does so once.
+local function precompile()
+  local folder = os.tmpname()
+  os.remove(folder)
+  run("mkdir -m 700 " .. command.quote(folder))
+  run(("g++ %s -x c++-header spec/plan/emulator.hpp -o %s/emulator.hpp.gch"):format(FLAGS,
+    command.quote(folder)))
+  return setmetatable({ name = folder }, { __gc = function()
+    os.execute("rm -rf " .. command.quote(folder))
+  end })
+end
+
+local folder
+
+local function build(text)
+  folder = folder or precompile()
+  local cpp, library = command.file(text), os.tmpname()
+  run(("g++ %s -shared -I%s -Ispec/plan -x c++ %s -o %s"):format(FLAGS,
+    command.quote(folder.name), command.quote(cpp), command.quote(library)))
+  os.remove(cpp)
+  return library
+end
+
+local BITS = {}
+
+local function bits_of(dtype)
+  BITS[dtype] = BITS[dtype] or #require "lutile".make_gmem_ptr(dtype, 8):bytes()
+  return BITS[dtype]
+end
+
+local function address_of(x)
+  if x == nil then return 0 end
+  if type(x) == "number" then return x end
+  return x.data:address() + x.offset * bits_of(x.dtype) // 8
+end
+
+local function launcher(call, options)
+  local grid = type(options.grid) == "table" and options.grid or { options.grid }
+  return function(...)
+    local arguments = table.pack(...)
+    for i = 1, arguments.n do arguments[i] = address_of(arguments[i]) end
+    local problem = call(grid[1], grid[2] or 1, grid[3] or 1, options.block,
+      math.random(0, 1 << 30), table.unpack(arguments, 1, arguments.n))
+    if problem then error(problem, 0) end
+  end
+end
+
+-- Takes the place of cuda.compile for a kernel whose plan is in the prelude.
+function M.compile(spec)
+  local text = '#include "emulator.hpp"\n' .. with_headers(spec.prelude .. "\n"
+    .. read_all("kernels/" .. spec.file), { ["emulator.hpp"] = true })
+    .. ENTRY:format(spec.name)
+  local library = build(text)
+  local call = assert(package.loadlib(library, "luaopen_kernel"))()
+  os.remove(library)
+  return { launch = function(_, options) return launcher(call, options) end }
+end
+
+return M
