@@ -96,6 +96,6 @@ for _, l in ipairs(layouts) do
     print(("%-20s %-12s %8d %10d %9d"):format(l[1], f[1], requests, wavefronts, conflicts))
   end
 end
-print "\nA row of a matrix that ldmatrix reads is 16 bytes. In rows of 128 bytes, eight of them begin"
-print "at one bank; padded or swizzled, they are in all 32, and one pass reads a whole matrix."
+print "\nA row of a matrix that ldmatrix reads is 16 bytes. In rows of 128 bytes, eight of them"
+print "begin at one bank; padded or swizzled, they are in all 32: one pass reads a whole matrix."
 assert(wavefronts_of["swizzledby ldmatrix"] * 8 == wavefronts_of["rows of 128 bytesby ldmatrix"])

@@ -1036,9 +1036,34 @@ function functions.partition_shape_B(mma, shape) end
 ---@return lutile.Value
 function functions.partition_shape_C(mma, shape) end
 
+---The registers for the block scales of the part of A that falls to a thread.
+---@param mma lutile.ThrMMA
+---@param scales lutile.Tensor|lutile.Operand as A itself, with stride 0 within a block of K
+---@return lutile.Tensor
+function functions.partition_fragment_SFA(mma, scales) end
+
+---The shape of the block scales of the part of A that falls to a thread.
+---@param mma lutile.TiledMMA
+---@param shape lutile.Operand
+---@return lutile.Value
+function functions.partition_shape_SFA(mma, shape) end
+
+---The registers for the block scales of the part of B that falls to a thread.
+---@param mma lutile.ThrMMA
+---@param scales lutile.Tensor|lutile.Operand as B itself, with stride 0 within a block of K
+---@return lutile.Tensor
+function functions.partition_fragment_SFB(mma, scales) end
+
+---The shape of the block scales of the part of B that falls to a thread.
+---@param mma lutile.TiledMMA
+---@param shape lutile.Operand
+---@return lutile.Value
+function functions.partition_shape_SFB(mma, shape) end
+
 ---Adds the product of a and b's transpose to c, element by element, or over the fragments of an
----MMA: gemm(a, b, c), gemm(d, a, b, c), gemm(mma, a, b, c), gemm(mma, d, a, b, c).
----@param ... lutile.TiledMMA|lutile.Tensor
+---MMA: gemm(a, b, c), gemm(d, a, b, c), gemm(mma, a, b, c), gemm(mma, d, a, b, c). An MMA with
+---block scales takes {a, sfa} and {b, sfb} in place of a and b.
+---@param ... lutile.TiledMMA|lutile.Tensor|lutile.Tensor[]
 function functions.gemm(...) end
 
 ---The part of a TiledMMA that a thread takes.

@@ -147,7 +147,7 @@ static int fail_diverged(lua_State *L, ltL_launch *H, const ltL_meeting *m, int 
 
 /* Runs the operation for all; the thread that does is the last to have come. */
 static int run_meeting(lua_State *L, ltL_state *S, ltL_launch *H, const ltL_meeting *m,
-                       const int slots[4]) {
+                       const int slots[]) {
   size_t culprit = 0;
   int diverged = m->may_diverge ? 0 : find_diverged(H, m);
   if (diverged != 0) return fail_diverged(L, H, m, diverged);
@@ -161,13 +161,12 @@ static int run_meeting(lua_State *L, ltL_state *S, ltL_launch *H, const ltL_meet
   }
   if (done) return after_wait(L, LUA_OK, (lua_KContext)&H->threads[H->current]);
   H->blamed = (int)(member(H, m, (int)culprit) - H->threads);
-  lt_tensor *tensors = all[culprit].tensors;
-  return ltL_raise_fault(L, S, m->function,
-                         (lt_tensor *[]){&tensors[0], &tensors[1], &tensors[2], &tensors[3]}, slots,
-                         4);
+  lt_tensor *tensors[6];
+  for (int i = 0; i < 6; i++) tensors[i] = &all[culprit].tensors[i];
+  return ltL_raise_fault(L, S, m->function, tensors, slots, 4 + (size_t)m->further);
 }
 
-int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[4]) {
+int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[]) {
   ltL_launch *H = ltL_find_launch(L);
   ltL_thread *t = ltL_running_thread(L, H, meeting->function);
   t->wait = AT_ATOM;

@@ -190,8 +190,10 @@ static int partition(lua_State *L) {
   return ltL_push_part(L, S, 2, part_of(L, S, "partition"));
 }
 
-static const ltT_operand *operand_of(const ltL_mma *m, ltT_matrix matrix) {
-  const ltT_operand *operands[] = {&m->atom.a, &m->atom.b, &m->atom.c};
+/* By value: scales have no operand of their own. */
+static ltT_operand operand_of(const ltL_mma *m, ltT_matrix matrix) {
+  const ltT_operand scale = {.element = m->atom.scale.element};
+  const ltT_operand operands[] = {m->atom.a, m->atom.b, m->atom.c, scale, scale};
   return operands[matrix];
 }
 
@@ -200,14 +202,16 @@ static int make_fragment(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   ltT_matrix matrix = matrix_of(L);
   const ltL_mma *m = check_mma(L, "make_fragment", 1, LT_MMA_IS_TILED);
-  const ltT_operand *operand = operand_of(m, matrix);
-  if (operand->from_descriptor) {
+  const ltT_operand operand = operand_of(m, matrix);
+  if (operand.element == LT_ELEMENT_COUNT)
+    return luaL_error(L, "make_fragment: %s has no block scales", m->atom.name);
+  if (operand.from_descriptor) {
     lua_settop(L, 2);
     return 1;
   }
   const lt_value *part = ltL_check(L, S, &(ltL_argument){"make_fragment", 2, 1}, 'l');
   const lt_value *layout = ltT_fragment(S->arena, matrix, part);
-  ltL_push_owning_tensor(L, S, "make_fragment", operand->element, layout);
+  ltL_push_owning_tensor(L, S, "make_fragment", operand.element, layout);
   return 1;
 }
 
@@ -224,10 +228,10 @@ static int partition_fragment(lua_State *L) {
     return 1;
   }
   const lt_value *part = part_of(L, S, "partition_fragment");
-  const ltT_operand *operand = operand_of(m, matrix);
-  if (operand->from_descriptor) return partition(L);
+  const ltT_operand operand = operand_of(m, matrix);
+  if (operand.from_descriptor) return partition(L);
   const lt_value *layout = ltT_fragment(S->arena, matrix, lt_part(part, 1));
-  ltL_push_owning_tensor(L, S, "partition_fragment", operand->element, layout);
+  ltL_push_owning_tensor(L, S, "partition_fragment", operand.element, layout);
   return 1;
 }
 
@@ -423,11 +427,11 @@ static const struct {
                       {"partition_shape_", "", partition_shape, true},
                       {"make_fragment_", "", make_fragment, false}};
 
-/* Sets name_A, name_B and name_C in the table at the top. */
+/* Sets name_A, name_B, name_C, and name_SFA and name_SFB for block scales, in the table at the top. */
 static void set_for_matrices(lua_State *L, const char *before, const char *after,
                              lua_CFunction function) {
-  static const char *const letters[] = {"A", "B", "C"};
-  for (int matrix = 0; matrix < 3; matrix++) {
+  static const char *const letters[] = {"A", "B", "C", "SFA", "SFB"};
+  for (int matrix = LT_MATRIX_A; matrix <= LT_MATRIX_SFB; matrix++) {
     lua_pushfstring(L, "%s%s%s", before, letters[matrix], after);
     ltL_push_state(L);
     lua_pushinteger(L, matrix);

@@ -142,7 +142,8 @@ typedef struct ltL_meeting {
   const lt_value *value;  /* and what all bring alike */
   int base, size;         /* the threads that meet: 'size' of them, from thread 'base' on, */
   const int32_t *threads; /* at these distances; NULL: one after the other */
-  lt_tensor tensors[4];   /* what this thread brings */
+  lt_tensor tensors[6];   /* what this thread brings: 4, */
+  int further;            /* and so many more */
   /* Runs it; false with the error set, '*culprit' the one of them at fault. */
   bool (*run)(ltL_state *S, const struct ltL_meeting *self, struct ltL_meeting *all,
               size_t *culprit);
@@ -156,7 +157,7 @@ typedef struct ltL_meeting {
 /* The running thread's number in its block, and that of the block's threads in '*count'. */
 int ltL_check_thread(lua_State *L, const char *function, const char *atom, int *count);
 /* Meets: the tensors are at 'slots' of the stack. Returns as a C function does, and may yield. */
-int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[4]);
+int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[]);
 
 /* ---- The parts of the module ---------------------------------------------------------------- */
 

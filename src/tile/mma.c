@@ -118,7 +118,7 @@ static bool scatter(lt_arena *arena, lt_tensor *t, const ltT_tiles *x, int64_t t
   return true;
 }
 
-/* ---- The atom ------------------------------------------------------------------------------- */
+/* ---- Fragments ------------------------------------------------------------------------------ */
 
 static bool check_thread(lt_arena *arena, const ltT_mma_atom *atom, const ltT_fragments *f,
                          const ltT_counts *n, const ltT_tiles *a, const ltT_tiles *b,
@@ -142,30 +142,97 @@ static bool prepare(lt_arena *arena, const ltT_mma_atom *atom, const lt_value *v
          ltT_allocate_planes(arena, c, n->m * n->n);
 }
 
+/* ---- Block scales --------------------------------------------------------------------------- */
+
+static bool has_scales(const ltT_mma_atom *atom) { return atom->scale.element != LT_ELEMENT_COUNT; }
+
+/* Whether the thread brings scales exactly where the atom takes them. */
+static bool check_presence(lt_arena *arena, const ltT_mma_atom *atom, const ltT_fragments *f) {
+  bool has_a = f->scale_a.buffer != NULL, has_b = f->scale_b.buffer != NULL;
+  if (has_a == has_scales(atom) && has_b == has_a) return true;
+  ltA_fail(arena, LT_INVALID,
+           has_scales(atom) ? "gemm: %s takes block scales: {a, sfa} in place of a, {b, sfb} of b"
+                            : "gemm: %s takes no block scales",
+           atom->name);
+  return false;
+}
+
+/* (V,M,K) or (V,N,K), as the operand's own fragment. */
+static bool check_scales(lt_arena *arena, const ltT_mma_atom *atom, const lt_tensor *t,
+                         const ltT_tiles *x) {
+  ltT_operand scale = {.element = atom->scale.element};
+  if (!check_element(arena, atom, t, &scale) || !check_values(arena, atom, t, x)) return false;
+  if (ltT_size(arena, t) == x->count * x->values) return true;
+  ltA_fail(arena, LT_INVALID, "gemm: %s (%v) has scales of %I atoms, where its operand has %I",
+           t->name, ltA_shape_of(t->layout), ltT_size(arena, t) / x->values, x->count);
+  return false;
+}
+
+/*
+** Gathers the scales of one operand. Several threads hold those of a row; the hardware takes them
+** from the first, as the selectors 0 of CuTe's atoms say.
+*/
+static bool gather_scales(lt_arena *arena, const ltT_mma_atom *atom, lt_tensor *t, ltT_tiles *x,
+                          int64_t thread) {
+  ltT_operand scale = {.element = atom->scale.element, .format = atom->scale.element};
+  if (!check_scales(arena, atom, t, x)) return false;
+  for (int64_t i = 0; i < thread; i++)
+    if (x->positions[i] == x->positions[thread]) return true;
+  return gather(arena, t, &scale, x, thread);
+}
+
+static bool new_scales(lt_arena *arena, const ltT_mma_atom *atom, const lt_value *layout,
+                       const ltT_tiles *operand, ltT_tiles *x) {
+  return ltT_new_tiles(arena, x, operand->rows, operand->columns, atom->scale.element, layout) &&
+         ltT_allocate_planes(arena, x, operand->count);
+}
+
+/* Every number of the operand times its block's scale: exact in a double. */
+static void scale_tiles(ltT_tiles *operand, const ltT_tiles *scales) {
+  for (int64_t i = 0; i < operand->rows * operand->columns * operand->count; i++)
+    operand->planes[0][i] *= scales->planes[0][i];
+}
+
+static bool apply_scales(lt_arena *arena, const ltT_mma_atom *atom, const lt_value *value,
+                         ltT_fragments *threads, ltT_tiles *a, ltT_tiles *b, size_t *culprit) {
+  ltT_tiles scales_a, scales_b;
+  if (!new_scales(arena, atom, lt_part(value, LT_ATOM_SCALE_A), a, &scales_a) ||
+      !new_scales(arena, atom, lt_part(value, LT_ATOM_SCALE_B), b, &scales_b))
+    return false;
+  int64_t size = ltT_mma_size(value);
+  for (int64_t i = 0; i < size; i++) {
+    *culprit = (size_t)i;
+    if (!gather_scales(arena, atom, &threads[i].scale_a, &scales_a, i) ||
+        !gather_scales(arena, atom, &threads[i].scale_b, &scales_b, i))
+      return false;
+  }
+  scale_tiles(a, &scales_a);
+  scale_tiles(b, &scales_b);
+  return true;
+}
+
+/* ---- The atom ------------------------------------------------------------------------------- */
+
 bool ltT_mma(lt_arena *arena, const ltT_mma_atom *atom, const lt_value *value,
              ltT_fragments *threads, size_t *culprit) {
   ltT_counts n;
   ltT_tiles a, b, c;
   size_t size = (size_t)ltT_mma_size(value);
   *culprit = 0;
-  if (atom->scale.element != LT_ELEMENT_COUNT) {
-    ltA_fail(arena, LT_INVALID,
-             "gemm: %s takes block scales, which the host executor has no fragments for",
-             atom->name);
-    return false;
-  }
   if (!count_atoms(arena, atom, &threads[0], &n)) return false;
   if (!prepare(arena, atom, value, &n, &a, &b, &c)) return false;
   for (size_t i = 0; i < size; i++) {
     *culprit = i;
     ltT_fragments *f = &threads[i];
-    if (!check_thread(arena, atom, f, &n, &a, &b, &c)) return false;
+    if (!check_presence(arena, atom, f) || !check_thread(arena, atom, f, &n, &a, &b, &c))
+      return false;
     /* What comes from shared memory is the whole tile, whoever reads it. */
     bool has_a = atom->a.from_descriptor && i > 0, has_b = atom->b.from_descriptor && i > 0;
     if (!has_a && !gather(arena, &f->a, &atom->a, &a, (int64_t)i)) return false;
     if (!has_b && !gather(arena, &f->b, &atom->b, &b, (int64_t)i)) return false;
     if (!gather(arena, &f->c, &atom->c, &c, (int64_t)i)) return false;
   }
+  if (has_scales(atom) && !apply_scales(arena, atom, value, threads, &a, &b, culprit)) return false;
   ltT_multiply_tiles(atom, &n, &c, &a, &b);
   for (size_t i = 0; i < size; i++) {
     *culprit = i;

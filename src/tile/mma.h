@@ -6,9 +6,13 @@
 
 #include "mma_atom.h"
 
-/* The fragments that one thread brings to d = a * b + c. */
+/*
+** The fragments that one thread brings to d = a * b + c; of atoms with block scales also those of a
+** and b, else without a buffer.
+*/
 typedef struct ltT_fragments {
   lt_tensor d, a, b, c;
+  lt_tensor scale_a, scale_b;
 } ltT_fragments;
 
 /*

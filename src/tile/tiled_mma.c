@@ -4,8 +4,11 @@
 #include "tiled_mma.h"
 
 /* The two of M, N, K (0, 1, 2) that a matrix has as its modes. */
-static const int modes_of[3][2] = {
-    [LT_MATRIX_A] = {0, 2}, [LT_MATRIX_B] = {1, 2}, [LT_MATRIX_C] = {0, 1}};
+static const int modes_of[][2] = {[LT_MATRIX_A] = {0, 2},
+                                  [LT_MATRIX_B] = {1, 2},
+                                  [LT_MATRIX_C] = {0, 1},
+                                  [LT_MATRIX_SFA] = {0, 2},
+                                  [LT_MATRIX_SFB] = {1, 2}};
 
 static const lt_value *pair(lt_arena *arena, const lt_value *first, const lt_value *second) {
   if (ltA_failed(arena)) return NULL;
@@ -114,7 +117,8 @@ static const lt_value *thread_line(lt_arena *arena, const lt_value *mma, int mod
 
 const lt_value *ltT_thrfrg(lt_arena *arena, const lt_value *mma, ltT_matrix matrix,
                            const lt_value *layout) {
-  static const ltT_atom_part atom_layouts[3] = {LT_ATOM_A, LT_ATOM_B, LT_ATOM_C};
+  static const ltT_atom_part atom_layouts[] = {LT_ATOM_A, LT_ATOM_B, LT_ATOM_C, LT_ATOM_SCALE_A,
+                                               LT_ATOM_SCALE_B};
   if (ltA_failed(arena)) return NULL;
   if (lt_rank(layout) < 2)
     return ltA_fail(arena, LT_INVALID, "thrfrg: %v has rank %z, where a matrix has 2 modes", layout,
@@ -126,6 +130,8 @@ const lt_value *ltT_thrfrg(lt_arena *arena, const lt_value *mma, ltT_matrix matr
       arena, permuted,
       pair(arena, line(arena, atom_extent(mma, i)), line(arena, atom_extent(mma, j))));
   const lt_value *atom_tv = lt_part(lt_part(mma, LT_MMA_ATOM), atom_layouts[matrix]);
+  if (atom_tv->kind == LT_WILDCARD)
+    return ltA_fail(arena, LT_INVALID, "thrfrg: the atom has no block scales");
   /* ((ThrV,FrgV),(RestM,RestN)) */
   const lt_value *tv = lt_composition(arena, tiled, pair(arena, atom_tv, lt_wildcard(arena)));
   const lt_value *threads = pair(arena, thread_line(arena, mma, i), thread_line(arena, mma, j));
@@ -148,7 +154,7 @@ static const lt_value *thread_to_vmnk(lt_arena *arena, const lt_value *mma) {
 static const lt_value *broadcast(lt_arena *arena, const lt_value *mma, ltT_matrix matrix) {
   const lt_value *shape = pair(arena, ltA_from_int(arena, thread_extent(arena, mma, 0)),
                                ltA_from_int(arena, thread_extent(arena, mma, 1)));
-  int64_t is_a = matrix == LT_MATRIX_A;
+  int64_t is_a = matrix == LT_MATRIX_A || matrix == LT_MATRIX_SFA;
   const lt_value *stride = pair(arena, lt_integer(arena, is_a), lt_integer(arena, !is_a));
   const lt_value *both = lt_make_layout(arena, shape, stride);
   const lt_value *any = lt_wildcard(arena);

@@ -17,8 +17,14 @@ typedef enum ltT_tiled_mma_part {
   LT_MMA_PERMUTATION
 } ltT_tiled_mma_part;
 
-/* Which of the three matrices: A is (M,K), B is (N,K), C is (M,N). */
-typedef enum ltT_matrix { LT_MATRIX_A, LT_MATRIX_B, LT_MATRIX_C } ltT_matrix;
+/* Which of the matrices: A is (M,K), B is (N,K), C is (M,N); the block scales of A and B as these. */
+typedef enum ltT_matrix {
+  LT_MATRIX_A,
+  LT_MATRIX_B,
+  LT_MATRIX_C,
+  LT_MATRIX_SFA,
+  LT_MATRIX_SFB
+} ltT_matrix;
 
 /* 'threads' (M,N,K) -> atom, NULL for one atom; 'permutation' of up to three tilers, or NULL. */
 const lt_value *ltT_make_tiled_mma(lt_arena *arena, const lt_value *atom, const lt_value *threads,
