@@ -23,7 +23,11 @@ template <int N>
 union run {
   lutile::vector<N * value::bytes> whole;
   element part[N];
+  unsigned word[(N * value::bytes + 3) / 4];
 };
+
+// Rows of shared memory start at whole words.
+constexpr bool kByWords = value::bytes < 4 && value::source_vector * value::bytes % 4 == 0;
 
 constexpr int kReads = kTile / value::source_vector;   // vectors in a row of the source's tile
 constexpr int kWrites = kTile / value::target_vector;  // in a row of the target's
@@ -48,9 +52,15 @@ __device__ void read_tile(const element *source, const layout::source &from, pla
   for (int i = 0; i < kReadsEach; i++) {
     const int v = threadIdx.x + i * kThreads;
     if (v >= kTile * kReads) continue;
+    element *place = &shared[v / kReads][v % kReads * value::source_vector];
+    if constexpr (kByWords) {
 #pragma unroll
-    for (int k = 0; k < value::source_vector; k++)
-      shared[v / kReads][v % kReads * value::source_vector + k] = held[i].part[k];
+      for (int k = 0; k < value::source_vector * value::bytes / 4; k++)
+        ((unsigned *)place)[k] = held[i].word[k];
+    } else {
+#pragma unroll
+      for (int k = 0; k < value::source_vector; k++) place[k] = held[i].part[k];
+    }
   }
 }
 
@@ -72,7 +82,7 @@ __device__ void write_tile(element *target, const layout::target &to, place tile
 extern "C" __global__ void __launch_bounds__(kThreads)
     copy_transposed(const element *source, layout::source from, element *target,
                     layout::target to) {
-  __shared__ element shared[kTile][kPitch];
+  __shared__ __align__(16) element shared[kTile][kPitch];
   const index tiles = lutile::ceil_div(from.template size<0>(), index(kTile));
   const index rest = from.template size<2>();
   place tile = {index(blockIdx.x) % tiles * kTile, index(blockIdx.x) / tiles * kTile, 0};

@@ -16,6 +16,7 @@
 #define __restrict__
 #define __launch_bounds__(...)
 #define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __syncthreads() host::barrier->arrive_and_wait()
 
 namespace host {

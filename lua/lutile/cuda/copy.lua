@@ -346,7 +346,7 @@ local function shape_launch(plan)
   return { bytes = plan.bytes, rows = false }, { ceil_div(product(plan.modes, 1), 256) }
 end
 
-local function run_plan(plan, from, to, stream)
+local function prepare_plan(plan, from, to, stream)
   local values, grid = shape_launch(plan)
   local s, d = layouts_of(plan, plan.kind == "copy_transposed" and 3 or 2)
   local bits, device = index_bits(s, d), to.data:device()
@@ -354,11 +354,12 @@ local function run_plan(plan, from, to, stream)
     driver.blank(d), bits)
   local kernel = kernel_of(device, { file = plan.kind .. ".cu", device = device, index = bits,
     layouts = { source = s, target = d }, values = values }, key)
-  kernel:launch { grid = grid, block = 256, stream = stream }(from, s, to, d)
+  local launch = kernel:launch { grid = grid, block = 256, stream = stream }
+  return function() launch(from, s, to, d) end
 end
 
 -- Layouts as they are, one element a thread.
-local function run_elements(from, to, stream)
+local function prepare_elements(from, to, stream)
   local bits, device = index_bits(from.layout, to.layout), to.data:device()
   local key = ("elements %s %s %s %s %d"):format(from.dtype, to.dtype, driver.blank(from.layout),
     driver.blank(to.layout), bits)
@@ -367,19 +368,24 @@ local function run_elements(from, to, stream)
     types = { source = from.dtype, target = to.dtype },
     values = { converts = from.dtype ~= to.dtype } }, key)
   local n = ceil_div(lutile.size(to), 256)
-  kernel:launch { grid = n, block = 256, stream = stream }(from, from.layout, to, to.layout)
+  local launch = kernel:launch { grid = n, block = 256, stream = stream }
+  local s, d = from.layout, to.layout
+  return function() launch(from, s, to, d) end
 end
 
 local function address(t) return t.data:address() + t.offset * BITS[t.dtype] // 8 end
 
-local function copy_on_device(from, to, stream)
-  if lutile.size(to) == 0 then return end
-  if from.dtype ~= to.dtype then return run_elements(from, to, stream) end
+-- The function that copies between tensors of one device.
+local function prepare_on_device(from, to, stream)
+  if lutile.size(to) == 0 then return function() end end
+  if from.dtype ~= to.dtype then return prepare_elements(from, to, stream) end
   local plan = M.plan(from.layout, to.layout, BITS[to.dtype], { s = from.offset, d = to.offset },
     { s = address(from), d = address(to) })
-  if plan.kind == "copy_elements" then return run_elements(from, to, stream) end
-  return run_plan(plan, from, to, stream)
+  if plan.kind == "copy_elements" then return prepare_elements(from, to, stream) end
+  return prepare_plan(plan, from, to, stream)
 end
+
+local function copy_on_device(from, to, stream) prepare_on_device(from, to, stream)() end
 
 -- ---- copy --------------------------------------------------------------------------------------
 
@@ -425,14 +431,27 @@ local function copy_to_host(from, to, stream)
   lutile.copy(M.to_host(from, stream), to)
 end
 
+local function check_sizes(from, to)
+  if lutile.size(from) == lutile.size(to) then return end
+  fail("copy: source has %d elements (%s), target has %d (%s)", lutile.size(from),
+    tostring(from.shape), lutile.size(to), tostring(to.shape))
+end
+
+-- prepare(source, target [, stream]): the function that does the copy, for tensors of one device.
+function M.prepare(from, to, stream)
+  local on_device = M.is_on_device(from) and M.is_on_device(to)
+  if not on_device or from.data:device() ~= to.data:device() then
+    fail "prepare_copy: both tensors must be on one device"
+  end
+  check_sizes(from, to)
+  return prepare_on_device(from, to, stream)
+end
+
 function M.copy(from, to, stream)
   local from_device = driver.is_device_buffer(check_tensor(from, "copy: source").data)
   local to_device = driver.is_device_buffer(check_tensor(to, "copy: target").data)
   if not from_device and not to_device then return lutile.copy(from, to) end
-  if lutile.size(from) ~= lutile.size(to) then
-    fail("copy: source has %d elements (%s), target has %d (%s)", lutile.size(from),
-      tostring(from.shape), lutile.size(to), tostring(to.shape))
-  end
+  check_sizes(from, to)
   if not to_device then return copy_to_host(from, to, stream) end
   if not from_device then return copy_from_host(from, to, stream) end
   local device = to.data:device()

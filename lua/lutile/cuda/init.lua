@@ -109,6 +109,9 @@ M.to_host = guard(copies.to_host)
 -- copy(source, target [, stream]): between tensors of any layouts, wherever they are.
 M.copy = guard(copies.copy)
 
+-- prepare_copy(source, target [, stream]): a function that copies, planned once for many times.
+M.prepare_copy = guard(copies.prepare)
+
 -- ---- Streams, events ---------------------------------------------------------------------------
 
 M.stream = guard(function(device) return driver.stream(device_of(device)) end)

@@ -1,0 +1,156 @@
+-- What lutile.cuda costs on a GPU: copies beside the device's own copy, a launch's time on the
+-- host, compiling a template, a kernel from the cache. Usage: lutile bench/cuda.lua
+
+local lutile = require "lutile"
+local cuda = require "lutile.cuda"
+local driver = require "lutile.cuda.driver"
+local simt = require "lutile.cuda.simt"
+
+local make_layout, parse, dyn = lutile.make_layout, lutile.parse, lutile.dyn
+
+local there, why = cuda.available()
+if not there then
+  print("no device: " .. why)
+  os.exit(0)
+end
+print(tostring(cuda.device()))
+
+local function median(list)
+  table.sort(list)
+  return list[(#list + 1) // 2]
+end
+
+-- Milliseconds of device time of f(i), the median of 21 runs after a warm-up.
+local function time(f)
+  for i = 1, 3 do f(i) end
+  local times = {}
+  for i = 1, 21 do
+    local start, stop = cuda.event(), cuda.event()
+    start:record()
+    f(i)
+    stop:record()
+    times[i] = start:elapsed(stop)
+    start:close()
+    stop:close()
+  end
+  return median(times)
+end
+
+-- ---- Copies ------------------------------------------------------------------------------------
+
+local GIB = 1 << 30
+
+local function rate(ms) return 2 * GIB / ms / 1e6 end -- bytes read and written, in GB/s
+
+local function random_bytes(tensor)
+  local bytes = {}
+  for i = 1, 4096 do bytes[i] = string.char(math.random(0, 255)) end
+  local block = lutile.make_gmem_ptr("u8", table.concat(bytes))
+  local size = tensor.data:size()
+  driver.upload(tensor.data, 0, block, 0, 4096)
+  local have = 4096
+  while have < size do
+    driver.move(tensor.data, have, tensor.data, 0, math.min(have, size - have))
+    have = 2 * have
+  end
+  cuda.synchronize()
+end
+
+local function bench_copy(what, dtype, from, to)
+  local bits = dtype == "f16" and 16 or 32
+  local n = GIB * 8 // bits
+  local source, target = cuda.tensor(dtype, from(n)), cuda.tensor(dtype, to(n))
+  random_bytes(source)
+  local own, ours, copy = {}, {}, cuda.prepare_copy(source, target)
+  for round = 1, 3 do
+    own[round] = time(function() driver.move(target.data, 0, source.data, 0, GIB) end)
+    ours[round] = time(copy)
+  end
+  own, ours = median(own), median(ours)
+  print(("copy of 1 GiB %-4s %-12s %6.0f GB/s, the device's own %6.0f GB/s: %5.1f %%"):format(dtype,
+    what, rate(ours), rate(own), 100 * own / ours))
+  source.data:free()
+  target.data:free()
+end
+
+local function side(n) return math.tointeger(2 ^ (math.floor(math.log(n, 2) + 0.5) // 2)) end
+local function flat(n) return make_layout(n) end
+local function columns(n) return make_layout { side(n), n // side(n) } end
+local function rows(n) return make_layout({ side(n), n // side(n) }, lutile.LayoutRight) end
+
+for _, dtype in ipairs { "f32", "f16" } do
+  bench_copy("contiguous", dtype, flat, flat)
+  bench_copy("transposed", dtype, columns, rows)
+end
+
+-- ---- Launches ----------------------------------------------------------------------------------
+
+local A = cuda.tensor("f16", make_layout({ dyn(64, 8), dyn(64, 8) }, { 1, dyn(64, 8) }))
+local kernel = cuda.compile { name = "empty", layouts = { A = A.layout }, source = [[
+extern "C" __global__ void empty(lutile::tensor<lutile::f16, layout::A> a,
+                                 lutile::tensor<lutile::f16, layout::A> b,
+                                 lutile::tensor<lutile::f16, layout::A> c, int n, float x) {}
+]] }
+
+-- Microseconds of the host for each call, as long as the device's queue is not full.
+local function host_time(f)
+  local times = {}
+  for i = 1, 51 do
+    cuda.synchronize()
+    local start = os.clock()
+    for _ = 1, 200 do f() end
+    times[i] = (os.clock() - start) / 200 * 1e6
+  end
+  return median(times)
+end
+
+local run = kernel:launch { grid = 1, block = 32 }
+print(("launch of a kernel of 3 tensors and 2 numbers: %.2f us of the host, %.2f us with the "
+  .. "options made anew"):format(host_time(function() run(A, A, A, 7, 1.5) end),
+  host_time(function() kernel:launch { grid = 1, block = 32 } (A, A, A, 7, 1.5) end)))
+
+local stream = cuda.stream()
+local again = kernel:launch { grid = 1, block = 32, stream = stream }
+local graph = stream:capture(function() for _ = 1, 200 do again(A, A, A, 7, 1.5) end end)
+print(("replay of a graph of 200 such launches: %.2f us of the host")
+  :format(host_time(function() graph:launch(stream) end)))
+
+-- ---- Compiling ---------------------------------------------------------------------------------
+
+local function compile_time(spec)
+  local start = os.clock()
+  local k = cuda.compile(spec)
+  return (os.clock() - start) * 1e3, k.origin
+end
+
+local layouts = { source = parse "(?64,?8,1):(?8,1,0)", target = parse "(?64,?8,1):(1,?64,0)" }
+local function transposed(unique)
+  return { file = "copy_transposed.cu", layouts = layouts, index = 32,
+    values = { bytes = 2, source_vector = 8, target_vector = 8, unique = unique } }
+end
+
+local unique = os.time()
+compile_time(transposed(unique)) -- opens NVRTC
+print(("copy_transposed.cu: %.0f ms to compile, origin %s"):format(compile_time(transposed(
+  unique + 1))))
+local l3 = parse "(?64,?64,1):(1,?64,0)"
+local gemm = simt.spec({ A = l3, B = l3, C = l3, D = l3 },
+  { A = "f32", B = "f32", C = "f32", D = "f32" }, 32)
+gemm.values.unique = unique
+print(("simt_gemm.cu: %.0f ms to compile, origin %s"):format(compile_time(gemm)))
+
+local script = os.tmpname()
+local file = io.open(script, "w")
+file:write(([[
+local start = os.clock()
+local cuda = require "lutile.cuda"
+local loaded = os.clock()
+local k = cuda.compile { file = "copy_transposed.cu", arch = %q, index = 32,
+  layouts = { source = parse "(?64,?8,1):(?8,1,0)", target = parse "(?64,?8,1):(1,?64,0)" },
+  values = { bytes = 2, source_vector = 8, target_vector = 8, unique = %d } }
+print(("from the cache in another process: %%.2f ms, origin %%s"):format(
+  (os.clock() - loaded) * 1e3, k.origin))
+]]):format(cuda.compile(transposed(unique)).arch, unique))
+file:close()
+os.execute(("%s %s"):format(arg[-1], script))
+os.remove(script)
