@@ -16,10 +16,7 @@ void broken(const call *c, const char *rule) {
 ** Coordinate layouts of dynamic extents compose past them: coordinates beyond are sorted out at
 ** launch.
 */
-static bool may_round(const lt_value *x) {
-  const lt_value *inner = model_inner(x);
-  return inner != NULL && has_basis(lt_stride(inner)) && !lt_is_static(x);
-}
+static bool may_round(const lt_value *x) { return has_basis(x) && !lt_is_static(x); }
 
 static void expect(const call *c, const point *got, const point *wanted, const char *rule) {
   if (got->is_undefined || wanted->is_undefined) return;

@@ -345,8 +345,7 @@ void law_congruent(const call *c, bool answer) {
 /* All offsets as integers, or false. */
 static bool read_offsets(const lt_value *layout, wide *offsets, int *n) {
   *n = model_points(layout);
-  const lt_value *inner = model_inner(layout);
-  if (*n == 0 || inner == NULL || has_basis(lt_stride(inner))) return false;
+  if (*n == 0 || model_inner(layout) == NULL || has_basis(layout)) return false;
   for (int i = 0; i < *n; i++) {
     point p = model_apply(layout, i);
     if (!point_integer(&p, &offsets[i])) return false;

@@ -294,7 +294,7 @@ bool is_simple_injection(const lt_value *layout) {
 
 bool has_basis(const lt_value *v) {
   if (lt_kind_of(v) == LT_BASIS) return true;
-  for (size_t i = 0; is_tuple(v) && i < lt_rank(v); i++)
+  for (size_t i = 0; lt_part(v, i) != NULL; i++)
     if (has_basis(lt_part(v, i))) return true;
   return false;
 }

@@ -50,7 +50,8 @@ point model_outer(const lt_value *f, const point *inner);
 /* The innermost layout of a layout, composed layout or tensor; NULL where it is none. */
 const lt_value *model_inner(const lt_value *f);
 
-bool has_basis(const lt_value *stride);
+/* A scaled basis anywhere in the value. */
+bool has_basis(const lt_value *v);
 
 /* The number of indices to check, or 0 where there are too many, or 'v' is not modelled. */
 int model_points(const lt_value *v);
