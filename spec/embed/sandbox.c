@@ -123,8 +123,8 @@ static const char *const endless[] = {
     SPIN "load(spin) spin()",
     SPIN "for _ in spin do end",
     SPIN "return lutile.make_layout(setmetatable({}, {__index = spin, __len = spin})) and spin()",
-    "local function down(n) local c = coroutine.wrap(down) for i = 1, 200 do "
-    "coroutine.wrap(down)(n) end end while true do pcall(down, 1) end",
+    ("local function down(n) local c = coroutine.wrap(down) for i = 1, 200 do "
+     "coroutine.wrap(down)(n) end end while true do pcall(down, 1) end"),
     "while true do coroutine.wrap(function() end)() end",
     "local f = ('x'):rep(100) while true do f:find('y') end",
     "goto top ::top:: goto top",
