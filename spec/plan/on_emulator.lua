@@ -10,7 +10,7 @@ cuda.compile = require "spec.support.emulated".compile
 local device = cuda.device
 function cuda.device(i)
   local d = device(i)
-  d.compute_capability = "8.9"
+  d.major, d.minor = 8, 9
   return d
 end
 

@@ -88,11 +88,10 @@ end
 local kernels = setmetatable({}, { __mode = "k" })
 
 local function check_device(p, device)
-  local capability = tostring(device.compute_capability)
-  local major, minor = capability:match "^(%d+)%.(%d+)$"
-  if math.tointeger(major) * 10 + math.tointeger(minor) < p.arch then
-    error(("the plan is for compute capability %d.%d, and device %d has %s (arch = %d%d would do)")
-      :format(p.arch // 10, p.arch % 10, device.index, capability, major, minor), 0)
+  if 10 * device.major + device.minor < p.arch then
+    error(("the plan is for compute capability %d.%d, and device %d has %d.%d (arch = %d would do)")
+      :format(p.arch // 10, p.arch % 10, device.index, device.major, device.minor,
+        10 * device.major + device.minor), 0)
   end
 end
 

@@ -48,6 +48,7 @@ plan.chained_gemm{A =, B =, D =, ...}: D = (A * B^T) * B^T, A of (M,N), B of (N,
 M.chained_gemm = guard("plan.chained_gemm", chained_gemm.plan)
 
 gemm.Plan.run = guard("plan:run", run.gemm)
+gemm.Plan.prepare = guard("plan:prepare", run.prepare)
 chained_gemm.Plan.run = guard("plan:run", run.chained_gemm)
 
 return M

@@ -42,11 +42,9 @@ function M.architecture(options)
     fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,
       arch % 10)
   end
-  local d = not arch and device()
+  local d = not arch and device() or nil
   if d then
-    local major, minor = tostring(d.compute_capability):match "^(%d+)%.(%d+)$"
-    arch = math.tointeger(major) * 10 + math.tointeger(minor)
-    return arch, ("compute capability %d.%d: device 0"):format(arch // 10, arch % 10),
+    return 10 * d.major + d.minor, ("compute capability %d.%d: device 0"):format(d.major, d.minor),
       d.multiprocessors
   end
   return arch or 80, ("compute capability %d.%d: %s"):format((arch or 80) // 10,

@@ -109,7 +109,8 @@ local function check_scale(p, name, x)
   return p.compute == "int" and math.tointeger(x) or x + 0.0
 end
 
-local function launch_gemm(p, t, m, extents, options)
+-- A function that launches the kernel on these tensors.
+local function prepare_gemm(p, t, m, extents, options)
   local a, b, c, d, names = in_roles(p, m)
   local rows, columns, k, batches = table.unpack(extents)
   if p.transposed then rows, columns = columns, rows end
@@ -118,16 +119,21 @@ local function launch_gemm(p, t, m, extents, options)
     local _, _, count = matrix.extents(x)
     return row, column, count == 1 and 0 or batch
   end
-  local sa = table.pack(strides(a))
-  local sb = table.pack(strides(b))
-  local sc = table.pack(strides(c))
-  local sd = table.pack(strides(d))
   local y = math.min(batches, MOST_ROWS)
-  local grid = { ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]), y, ceil_div(batches, y) }
-  p:kernel(t.D.data:device()):launch {
-    grid = grid, block = p.threads, shared = p.shared_bytes, stream = options.stream,
-  }(t[names[1]], t[names[2]], t.C, t.D, t.bias, rows, columns, k, batches, sa[1], sa[2], sa[3],
-    sb[1], sb[2], sb[3], sc[1], sc[2], sc[3], sd[1], sd[2], sd[3], options.alpha, options.beta)
+  local launch = p:kernel(t.D.data:device()):launch {
+    grid = { ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]), y, ceil_div(batches, y) },
+    block = p.threads, shared = p.shared_bytes, stream = options.stream,
+  }
+  local left, right, old, new, bias = t[names[1]], t[names[2]], t.C, t.D, t.bias
+  local a_row, a_k, a_batch = strides(a)
+  local b_row, b_k, b_batch = strides(b)
+  local c_row, c_column, c_batch = strides(c)
+  local d_row, d_column, d_batch = strides(d)
+  local alpha, beta = options.alpha, options.beta
+  return function()
+    launch(left, right, old, new, bias, rows, columns, k, batches, a_row, a_k, a_batch, b_row, b_k,
+      b_batch, c_row, c_column, c_batch, d_row, d_column, d_batch, alpha, beta)
+  end
 end
 
 -- The tensor as (rows, columns, batches) in one stride each; one batch serves all of 'batches'.
@@ -159,9 +165,8 @@ end
 
 local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, stream = true, on = true }
 
-function M.gemm(p, A, B, C, options)
-  options = options or {}
-  problem.check_options(options, GEMM_OPTIONS)
+-- What a run of the plan on these tensors is: t, matrices, extents, scales; checked.
+local function check_gemm(p, A, B, C, options)
   local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias }
   check_tensors(t, { "A", "B", "C", "D", t.bias ~= nil and "bias" or nil })
   local cuda, is_there = place(t, options.on)
@@ -180,13 +185,34 @@ function M.gemm(p, A, B, C, options)
   end
   local scales = { alpha = check_scale(p, "alpha", options.alpha or 1),
     beta = check_scale(p, "beta", beta), stream = options.stream }
-  if extents[1] * extents[2] * extents[4] == 0 then return options.D or C end
-  if not cuda then
-    gemm_on_host(p, t, m, extents, scales)
+  return { t = t, m = m, extents = extents, scales = scales, cuda = cuda, is_there = is_there }
+end
+
+local function is_empty(x) return x.extents[1] * x.extents[2] * x.extents[4] == 0 end
+
+function M.gemm(p, A, B, C, options)
+  options = options or {}
+  problem.check_options(options, GEMM_OPTIONS)
+  local x = check_gemm(p, A, B, C, options)
+  if is_empty(x) then return x.t.D end
+  if not x.cuda then
+    gemm_on_host(p, x.t, x.m, x.extents, x.scales)
   else
-    on_device(cuda, is_there, t, "D", function(moved) launch_gemm(p, moved, m, extents, scales) end)
+    on_device(x.cuda, x.is_there, x.t, "D", function(moved)
+      prepare_gemm(p, moved, x.m, x.extents, x.scales)()
+    end)
   end
-  return options.D or C
+  return x.t.D
+end
+
+-- A function that runs the plan on these tensors of a device again and again, all checks made.
+function M.prepare(p, A, B, C, options)
+  options = options or {}
+  problem.check_options(options, GEMM_OPTIONS)
+  local x = check_gemm(p, A, B, C, options)
+  if not x.is_there then fail("the tensors are not on a device: t:to(cuda) takes them there") end
+  if is_empty(x) then return function() end end
+  return prepare_gemm(p, x.t, x.m, x.extents, x.scales)
 end
 
 -- ---- chained_gemm ------------------------------------------------------------------------------
