@@ -135,6 +135,26 @@ describe("compile", function()
     end)
   end
 
+  it_compiles("places arguments where the machine code has its parameters", function()
+    for _, bits in ipairs { 32, 64 } do
+      local kernel = compile { arch = "sm_90a", name = "f", index = bits, types = { T = "f16" },
+        layouts = { A = lutile.parse "(?4,8):(8,1)", S = lutile.parse "(4,8):(8,1)",
+          B = lutile.parse "(?4,?8):(?8,1)" },
+        source = kernel_source([[const float *x, bool b, layout::S s, layout::A a, short h,
+          lutile::tensor<type::T, layout::S> ts, lutile::tensor<type::T, layout::A> ta,
+          unsigned char c, lutile::tensor<type::T, layout::B> tb, double d, type::T t,
+          layout::B bb, int n]],
+          "*(float *)x = b + s(1) + a(0) + h + ts(1).bits + ta(1).bits + c + tb(1).bits + d"
+            .. " + t.bits + bb(1) + n;") }
+      local there = {} -- entries of the section .nv.info, EIATTR_KPARAM_INFO
+      for entry in kernel:image():gmatch "\4\x17\x0c\0(............)" do
+        local _, i, offset, size = ("<I4I2I2I4"):unpack(entry)
+        there[2 * i + 1], there[2 * i + 2] = offset, size >> 18
+      end
+      assert.same(there, kernel:places())
+    end
+  end)
+
   -- LT070
   it_compiles("names an architecture that is none, or too old", function()
     assert.matches("arch 'turing' is none", error_of { arch = "turing", name = "f",

@@ -1,6 +1,6 @@
 /*
 ** The C part of lutile.cuda where the toolkit's headers were missing when lutile was built: it says
-** so. Layouts are written as CUDA C++ all the same.
+** so.
 */
 #include <lauxlib.h>
 #include <lua.h>

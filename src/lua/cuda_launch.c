@@ -374,6 +374,20 @@ static int kernel_image(lua_State *L) {
   return 1;
 }
 
+/* kernel:places(): offset and size of each argument in the block that a launch passes, in a row. */
+static int kernel_places(lua_State *L) {
+  ltL_begin_cuda(L);
+  ltL_kernel *k = check_kernel(L, 1);
+  lua_createtable(L, 2 * (int)k->count, 0);
+  for (size_t i = 0; i < k->count; i++) {
+    lua_pushinteger(L, (lua_Integer)k->parameters[i].offset);
+    lua_rawseti(L, -2, 2 * (lua_Integer)i + 1);
+    lua_pushinteger(L, (lua_Integer)k->parameters[i].size);
+    lua_rawseti(L, -2, 2 * (lua_Integer)i + 2);
+  }
+  return 1;
+}
+
 static int push_field(lua_State *L, const ltL_kernel *k, const char *name) {
   static const char *const origins[] = {"compiled", "disk", "memory"};
   if (strcmp(name, "name") == 0)
@@ -416,11 +430,9 @@ static int kernel_tostring(lua_State *L) {
 
 /* ---- The types ------------------------------------------------------------------------------ */
 
-static const luaL_Reg kernel_methods[] = {{"image", kernel_image},
-                                          {"launch", kernel_launch},
-                                          {"occupancy", kernel_occupancy},
-                                          {"resources", kernel_resources},
-                                          {NULL, NULL}};
+static const luaL_Reg kernel_methods[] = {
+    {"image", kernel_image},   {"launch", kernel_launch},       {"occupancy", kernel_occupancy},
+    {"places", kernel_places}, {"resources", kernel_resources}, {NULL, NULL}};
 
 static const luaL_Reg kernel_metamethods[] = {{"__tostring", kernel_tostring}, {NULL, NULL}};
 static const luaL_Reg launcher_metamethods[] = {{"__call", run_launcher}, {NULL, NULL}};
