@@ -25,6 +25,7 @@ local functions = {}
 
 ---@class lutile: lutile.functions
 ---@field _ lutile.Value the wildcard: all of a mode
+---@field plan lutile.plan kernels for tensor cores
 local lutile = {}
 
 -- Values
@@ -1639,6 +1640,122 @@ function functions.print_latex_tv(layout, tile, file) end
 ---@param options? lutile.svg_options
 ---@return string
 function functions.svg(x, tile, options) end
+
+-- Plans of tensor-core kernels
+
+---@class lutile.GemmOptions
+---@field A? lutile.Tensor|lutile.Operand (M,K) or (M,K,L); without it, M and K
+---@field B? lutile.Tensor|lutile.Operand (N,K) or (N,K,L)
+---@field C? lutile.Tensor|lutile.Operand (M,N) or (M,N,L): of C and D
+---@field M? integer|lutile.Value a number, or dyn(n, promise)
+---@field N? integer|lutile.Value
+---@field K? integer|lutile.Value
+---@field L? integer|lutile.Value batches
+---@field a_major? string "row" where mode 0 is contiguous: mode 1
+---@field b_major? string
+---@field c_major? string
+---@field dtype? string of A: f16, bf16, tf32 (takes f32), f64, s8, u8, e4m3, e5m2
+---@field dtype_b? string
+---@field acc? string of sums: f32, f64 or s32
+---@field out? string of C and D: acc
+---@field beta? boolean|number whether C is read: false
+---@field bias? string "row" or "column"
+---@field epilogue? string a C++ expression of x, m and n: "x"
+---@field host_epilogue? fun(x: number, m: integer, n: integer): number
+---@field arch? integer|string 80 or "sm_80": the device's
+---@field multiprocessors? integer the device's
+---@field tile? integer[] {M, N, K} of a block
+---@field warps? integer[] along M and N
+---@field stages? integer
+---@field blocks? integer of a multiprocessor, at least
+---@field group? integer rows of tiles that blocks go down together
+
+---@class lutile.ChainedGemmOptions
+---@field A? lutile.Tensor|lutile.Operand (M,N), N at most 256; without it, M and N
+---@field B? lutile.Tensor|lutile.Operand (N,N)
+---@field D? lutile.Tensor|lutile.Operand (M,N)
+---@field M? integer|lutile.Value
+---@field N? integer
+---@field a_major? string
+---@field b_major? string
+---@field d_major? string
+---@field dtype? string f16 or bf16
+---@field out? string of D: f32
+---@field arch? integer|string
+---@field warps? integer
+---@field stages? integer
+---@field rows? integer of a block
+---@field parts? integer that the columns of D are done in
+---@field block_k? integer
+
+---@class lutile.PlanRun
+---@field alpha? number 1
+---@field beta? number 1 where the plan reads C
+---@field bias? lutile.Tensor
+---@field D? lutile.Tensor C
+---@field stream? userdata
+---@field on? string "host" or "cuda"
+
+---A table of layouts, numbers and reasons; tostring gives them as text.
+---@class lutile.Plan
+---@field mma lutile.TiledMMA
+---@field A lutile.PlanOperand
+---@field B lutile.PlanOperand
+---@field tile? integer[]
+---@field stages integer
+---@field threads integer
+---@field shared_bytes integer
+---@field reasons string[]
+local Plan = {}
+
+---Runs it on a device, or on the host executor where there is none; gives the target. For
+---chained_gemm these are A, B, D.
+---@param A lutile.Tensor
+---@param B lutile.Tensor
+---@param C lutile.Tensor
+---@param options? lutile.PlanRun
+---@return lutile.Tensor
+function Plan:run(A, B, C, options) end
+
+---A function that runs it on these tensors of a device, all checks made (gemm).
+---@param A lutile.Tensor
+---@param B lutile.Tensor
+---@param C lutile.Tensor
+---@param options? lutile.PlanRun
+---@return fun()
+function Plan:prepare(A, B, C, options) end
+
+---The plan for the same matrices with some options changed.
+---@param changes table
+---@return lutile.Plan
+function Plan:with(changes) end
+
+---What tostring gives.
+---@return string
+function Plan:report() end
+
+---The picture of "mma", or of "A.shared", "A.copy", "B.shared", "B.copy".
+---@param what? string "mma"
+---@return string
+function Plan:svg(what) end
+
+---All of the CUDA C++ that is compiled.
+---@return string
+function Plan:source() end
+
+---@class lutile.plan
+local plan = {}
+
+---D = epilogue(alpha * A * B^T + beta * C + bias) on tensor cores, planned from the layouts of the
+---matrices: what is copied at once, tiles, swizzles, stages, and why.
+---@param options lutile.GemmOptions
+---@return lutile.Plan
+function plan.gemm(options) end
+
+---D = (A * B^T) * B^T, the first product's accumulators as the second one's operand.
+---@param options lutile.ChainedGemmOptions
+---@return lutile.Plan
+function plan.chained_gemm(options) end
 
 ---Puts the module's names into a table (the globals where none is given), never over names that are
 ---there.

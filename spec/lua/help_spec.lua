@@ -17,6 +17,7 @@ describe("the annotations", function()
   local copy = lutile.make_tiled_copy(lutile.Copy_Atom("UniversalCopy<u8>", "u8"), 4)
   local examples = { -- a value of each class
     TiledMMA = mma, ThrMMA = mma:get_slice(0), TiledCopy = copy, ThrCopy = copy:get_slice(0),
+    Plan = lutile.plan.gemm { dtype = "f16", M = 16, N = 16, K = 16, arch = 80 },
   }
 
   it("have an entry for each function of the module", function()
