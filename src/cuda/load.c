@@ -99,9 +99,11 @@ static const char *named_file(const char *variable) {
 static bool refuse(lt_cuda *cuda, ltD_library *library, const char *reason, const char *detail) {
   if (library->handle != NULL) dlclose(library->handle);
   library->handle = NULL;
-  if (library->reason == NULL) library->reason = ltD_text(cuda, "%s%s", reason, detail);
-  if (library->reason == NULL) return false;
-  return ltD_fail(cuda, LT_DEVICE, "%s", library->reason);
+  bool no_memory = cuda->error->status == LT_NO_MEMORY;
+  if (!no_memory && library->reason == NULL)
+    library->reason = ltD_text(cuda, "%s%s", reason, detail);
+  library->tried = library->reason != NULL; /* without memory: to be tried again */
+  return library->reason != NULL && ltD_fail(cuda, LT_DEVICE, "%s", library->reason);
 }
 
 static bool is_switched_off(void) {
@@ -155,6 +157,7 @@ static bool find_driver(lt_cuda *cuda) {
 bool ltD_open_driver(lt_cuda *cuda) {
   ltD_driver *d = &cuda->driver;
   if (d->library.tried) return repeat(cuda, &d->library);
+  cuda->error->status = LT_OK;
   d->library.tried = true;
   if (is_switched_off())
     return refuse(cuda, &d->library, "CUDA is switched off by LUTILE_CUDA", "");
@@ -210,11 +213,12 @@ bool ltD_find_compiler(lt_cuda *cuda) {
   ltD_compiler *c = &cuda->compiler;
   if (c->identity != NULL) return true;
   if (c->library.reason != NULL) return ltD_fail(cuda, LT_DEVICE, "%s", c->library.reason);
+  cuda->error->status = LT_OK;
   if (is_switched_off())
     return refuse(cuda, &c->library, "CUDA is switched off by LUTILE_CUDA", "");
   const char *const *names = compiler_names(cuda);
   const char *named = named_file("LUTILE_NVRTC");
-  if (named != NULL) c->library.path = ltD_text(cuda, "%s", named);
+  if (named != NULL && c->library.path == NULL) c->library.path = ltD_text(cuda, "%s", named);
   for (const char *const *name = names; *name != NULL && c->library.path == NULL; name++)
     c->library.path = find_file(cuda, *name);
   if (c->library.path == NULL && !find_by_opening(cuda, names))
@@ -232,6 +236,7 @@ bool ltD_open_compiler(lt_cuda *cuda) {
   ltD_compiler *c = &cuda->compiler;
   if (!ltD_find_compiler(cuda)) return false;
   if (c->library.tried) return repeat(cuda, &c->library);
+  cuda->error->status = LT_OK;
   c->library.tried = true;
   if (c->library.handle == NULL && !open_library(cuda, &c->library, c->library.path))
     return refuse(cuda, &c->library, "NVRTC cannot be opened: ", dlerror());
@@ -263,7 +268,7 @@ void lt_cuda_find_versions(lt_cuda *cuda, lt_cuda_versions *versions) {
   *versions = (lt_cuda_versions){0, 0, "", "", ""};
   if (ltD_open_driver(cuda)) {
     cuda->driver.cuDriverGetVersion(&versions->driver);
-    versions->driver_path = cuda->driver.library.path;
+    if (cuda->driver.library.path != NULL) versions->driver_path = cuda->driver.library.path;
   }
   if (!ltD_find_compiler(cuda)) return;
   versions->compiler = cuda->compiler.version;
