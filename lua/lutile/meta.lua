@@ -863,6 +863,7 @@ function functions.as_position_independent_swizzle_layout(layout) end
 
 ---@alias lutile.dtype
 ---| "f64"|"f32"|"tf32"|"f16"|"bf16"|"e4m3"|"e5m2"|"e3m2"|"e2m3"|"e2m1"|"ue8m0"|"ue4m3"
+---| "e4m3fnuz"|"e5m2fnuz"
 ---| "s32"|"s16"|"s8"|"u8"|"s4"|"u4"|"b1"|"c64"
 
 ---A tensor with a layout (or a shape and a stride) over data: a buffer or another tensor; over new

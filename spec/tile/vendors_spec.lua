@@ -1,5 +1,5 @@
--- Matrix instructions of AMD (CDNA3's MFMA) and Intel (AMX): the vendors' register tables, and
--- products through them.
+-- Matrix instructions of AMD (CDNA3's MFMA, RDNA3's WMMA) and Intel (AMX, Xe's DPAS): the vendors'
+-- register tables, and products through them.
 
 local lutile = require "lutile"
 
@@ -26,8 +26,8 @@ local function mfma_atoms()
 end
 
 describe("MFMA atoms", function()
-  it("are the dense ones of CDNA3 for types that are not 8-bit floats", function()
-    assert.equal(11, #mfma_atoms())
+  it("are the dense ones of CDNA3", function()
+    assert.equal(19, #mfma_atoms())
   end)
 
   for _, name in ipairs(mfma_atoms()) do
@@ -83,11 +83,63 @@ describe("products", function()
     check_product("CDNA3_32x32x8_F32F16F16F32", 64, nil, { 64, 32, 16 })
     check_product("CDNA3_16x16x4_F64F64F64F64", 128, lutile.make_layout { 2, 1, 1 }, { 32, 32, 8 })
     check_product("CDNA3_16x16x32_S32S8S8S32", 256, lutile.make_layout { 2, 2, 1 }, { 32, 32, 32 })
+    check_product("CDNA3_32x32x16_F32E4M3FNUZE5M2FNUZF32", 64, nil, { 32, 32, 32 })
+  end)
+
+  it("by waves of 32 lanes", function()
+    for _, types in ipairs { "F32F16F16F32", "F32BF16BF16F32", "S32S8U8S32" } do
+      check_product("RDNA3_16x16x16_" .. types, 64, lutile.make_layout { 1, 2, 1 }, { 16, 32, 48 })
+    end
+  end)
+
+  it("by subgroups of 16 lanes", function()
+    for name in lutile.mma_atoms() do
+      local shape = name:find "^XE_" and lutile.MMA_Atom(name).shape_mnk
+      if shape then
+        check_product(name, 32, lutile.make_layout { 2, 1, 1 },
+          { 4 * shape[0], shape[1], 2 * shape[2] })
+      end
+    end
   end)
 
   it("by tile registers", function()
     check_product("AMX_16x16x32_F32BF16BF16F32", 1, nil, { 32, 16, 64 })
     check_product("AMX_16x16x64_S32U8S8S32", 1, nil, { 16, 32, 64 })
+  end)
+end)
+
+describe("WMMA atoms of RDNA3", function()
+  it("hold rows and columns twice, and every other row of the output", function()
+    for name in lutile.mma_atoms() do
+      local atom = name:find "^RDNA3_" and lutile.MMA_Atom(name)
+      for lane = 0, atom and 31 or -1 do
+        for k = 0, 15 do
+          assert.equal(lane % 16 + 16 * k, atom.a_layout(lane, k))
+          assert.equal(lane % 16 + 16 * k, atom.b_layout(lane, k))
+        end
+        for i = 0, 7 do
+          assert.equal(2 * i + lane // 16 + 16 * (lane % 16), atom.c_layout(lane, i))
+        end
+      end
+    end
+  end)
+end)
+
+describe("DPAS atoms of Xe", function()
+  it("hold a column of B and C in each lane, and of A as many as fill its words", function()
+    for name in lutile.mma_atoms() do
+      local atom = name:find "^XE_" and lutile.MMA_Atom(name)
+      for lane = 0, atom and 15 or -1 do
+        local m, k_extent = atom.shape_mnk[0], atom.shape_mnk[2]
+        for k = 0, k_extent - 1 do assert.equal(lane + 16 * k, atom.b_layout(lane, k)) end
+        for i = 0, m - 1 do assert.equal(i + m * lane, atom.c_layout(lane, i)) end
+        for value = 0, m * k_extent // 16 - 1 do
+          local at = atom.a_layout(lane, value)
+          local columns = k_extent // 16 -- 0: two lanes share one
+          assert.equal(columns == 0 and lane % 8 or columns * lane + value % columns, at // m)
+        end
+      end
+    end
   end)
 end)
 

@@ -1,6 +1,6 @@
 /*
 ** Element types: one table, and the conversion between bits and doubles that it drives.
-** Formats: IEEE 754; OCP 8-bit floating point and microscaling specifications; rounding and
+** Formats: IEEE 754; OCP 8-bit floating point and microscaling specifications; AMD's CDNA3 ISA guide; rounding and
 ** saturation as PTX ISA's cvt does them.
 */
 #include "element.h"
@@ -29,6 +29,8 @@ static const ltT_type types[LT_ELEMENT_COUNT] = {
     [LT_E2M1] = FLOATING("e2m1", 2, 1, 1, LT_TOP_FINITE),
     [LT_UE8M0] = {"ue8m0", LT_FLOATING, 8, 8, 0, 127, LT_TOP_NAN, false, true},
     [LT_UE4M3] = {"ue4m3", LT_FLOATING, 8, 4, 3, 7, LT_TOP_NAN, false, true},
+    [LT_E4M3FNUZ] = FLOATING("e4m3fnuz", 4, 3, 8, LT_TOP_FNUZ),
+    [LT_E5M2FNUZ] = FLOATING("e5m2fnuz", 5, 2, 16, LT_TOP_FNUZ),
     [LT_S32] = INTEGER("s32", LT_SIGNED, 32),
     [LT_S16] = INTEGER("s16", LT_SIGNED, 16),
     [LT_S8] = INTEGER("s8", LT_SIGNED, 8),
@@ -77,7 +79,8 @@ static uint64_t largest_finite(const ltT_type *t) {
   uint64_t all = low_bits(t->exponent_bits + t->mantissa_bits);
   switch (t->top) {
     case LT_TOP_NAN: return all - 1;
-    case LT_TOP_FINITE: return all;
+    case LT_TOP_FINITE:
+    case LT_TOP_FNUZ: return all;
     default: return all - ((uint64_t)1 << t->mantissa_bits);
   }
 }
@@ -86,6 +89,7 @@ static uint64_t not_a_number(const ltT_type *t, uint64_t sign) {
   switch (t->top) {
     case LT_TOP_NAN: return sign | low_bits(t->exponent_bits + t->mantissa_bits);
     case LT_TOP_FINITE: return largest_finite(t);
+    case LT_TOP_FNUZ: return (uint64_t)1 << (t->exponent_bits + t->mantissa_bits);
     default: /* a quiet one */
       return sign | low_bits(t->exponent_bits) << t->mantissa_bits |
              (uint64_t)1 << (t->mantissa_bits - 1);
@@ -102,6 +106,7 @@ static double decode_floating(const ltT_type *t, uint64_t pattern) {
   uint64_t exponent = pattern >> t->mantissa_bits & low_bits(t->exponent_bits);
   double sign = t->is_signed && (pattern >> (t->exponent_bits + t->mantissa_bits) & 1) ? -1 : 1;
   if (t->mantissa_bits == 0) return decode_scale(t, exponent);
+  if (t->top == LT_TOP_FNUZ && pattern == not_a_number(t, 0)) return NAN;
   if (exponent == 0) return sign * ldexp((double)mantissa, 1 - t->bias - t->mantissa_bits);
   if ((pattern & low_bits(t->exponent_bits + t->mantissa_bits)) > largest_finite(t))
     return t->top == LT_TOP_NAN || mantissa != 0 ? NAN : sign * (double)INFINITY;
@@ -153,6 +158,7 @@ static uint64_t encode_floating(const ltT_type *t, double x) {
   if (isnan(x)) return not_a_number(t, sign) << field_shift(t);
   uint64_t fields = round_fields(t, wide & low_bits(63));
   uint64_t largest = largest_finite(t);
+  if (t->top == LT_TOP_FNUZ && fields == 0) return 0;
   if (fields > largest) fields = t->top == LT_TOP_IEEE ? largest + 1 : largest;
   return (sign | fields) << field_shift(t);
 }

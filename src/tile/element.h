@@ -20,8 +20,10 @@ typedef enum lt_element {
   LT_E3M2,
   LT_E2M3,
   LT_E2M1,
-  LT_UE8M0, /* a power of two: a scale */
-  LT_UE4M3, /* e4m3 without a sign: a scale */
+  LT_UE8M0,    /* a power of two: a scale */
+  LT_UE4M3,    /* e4m3 without a sign: a scale */
+  LT_E4M3FNUZ, /* AMD's fp8 and bf8 of CDNA3: */
+  LT_E5M2FNUZ, /* finite, and no negative zero */
   LT_S32,
   LT_S16,
   LT_S8,
@@ -41,7 +43,8 @@ typedef enum ltT_top {
   LT_TOP_IEEE,    /* has infinities and NaNs; overflow gives infinity */
   LT_TOP_CLAMPED, /* as IEEE, but conversion saturates, infinity included (cvt.satfinite) */
   LT_TOP_NAN,     /* no infinity, one NaN of all ones; conversion saturates */
-  LT_TOP_FINITE   /* neither; conversion saturates, and NaN becomes the largest number */
+  LT_TOP_FINITE,  /* neither; conversion saturates, and NaN becomes the largest number */
+  LT_TOP_FNUZ     /* no infinity; NaN is the pattern of a negative zero; conversion saturates */
 } ltT_top;
 
 typedef struct ltT_type {

@@ -142,7 +142,7 @@ static ltT_operand operand_of(const ltT_mma_family *f, const char *word) {
 static ltT_arithmetic arithmetic_of(const member *m) {
   lt_element a = element_in_name(m->a);
   if (a == LT_B1) return strstr(m->suffix, "XOR") != NULL ? LT_XOR : LT_AND;
-  if (a == LT_F64 || a == LT_C64) return LT_FMA_STEPS;
+  if (a == LT_F32 || a == LT_F64 || a == LT_C64) return LT_FMA_STEPS;
   if (ltT_type_of(a)->class == LT_FLOATING) return LT_FMA;
   return strstr(m->suffix, "SATURATE") != NULL ? LT_SATURATE : LT_WRAP;
 }

@@ -1,8 +1,10 @@
 /*
 ** The table of MMA atoms. Sources: PTX ISA, "Matrix fragments for mma.m8n8k4" and following (each
 ** figure there is a layout here), "wgmma" register fragments, and CuTe's mma_traits_*.hpp for
-** the names. For AMD's matrix cores the CDNA3 ISA guide, "Matrix Arithmetic Instructions", for
-** Intel's tiles the AMX chapter of the instruction set extensions reference; names after CuTe's.
+** the names. For AMD's matrix cores the ISA guides of CDNA3 ("Matrix Arithmetic Instructions") and
+** RDNA3 ("Wave Matrix Multiply Accumulate"), for Intel's tiles the AMX chapter of the instruction set
+** extensions reference, names after CuTe's; for Xe's DPAS the traits of Intel's CuTe, whose names
+** these are.
 */
 #include "mma_table.h"
 
@@ -84,9 +86,25 @@
 #define ROW(...) \
   { __VA_ARGS__, .naming = LT_FOUR_TYPES }
 
+/* RDNA3: a lane holds a row of A and a column of B, lanes 16 and on the same as 0 and on. */
+#define RDNA_AB "((16,2),16):((1,0),16)"
+#define RDNA_C "((16,2),8):((16,1),2)"
+
+/* Xe: 16 lanes hold a column of A (or two, or half a one), of B and of C each. 'twice' is 2 m. */
+#define XE_16(m, type)                                                                           \
+  ROW("XE_" #m "x16x16_", "F32", type, type, "_TT", m, 16, 16, "16:1", "(16," #m "):(" #m ",1)", \
+      "(16,16):(1,16)", "(16," #m "):(" #m ",1)")
+#define XE_8(m, twice, type)                                           \
+  ROW("XE_" #m "x16x32_", "S32", type, type, "_TT", m, 16, 32, "16:1", \
+      "(16,(2," #m ")):(" #twice ",(" #m ",1))", "(16,32):(1,16)", "(16," #m "):(" #m ",1)")
+#define XE_32(m, half)                                                   \
+  ROW("XE_" #m "x16x8_", "F32", "TF32", "TF32", "_TT", m, 16, 8, "16:1", \
+      "((8,2)," #half "):((" #m ",1),2)", "(16,8):(1,16)", "(16," #m "):(" #m ",1)")
+
 #define SATURATE "_TN _TN_SATURATE"
 #define POPCOUNT "_TN_XORPOPC _TN_ANDPOPC"
 #define FP8 "E4M3 E5M2"
+#define FNUZ "E4M3FNUZ E5M2FNUZ"
 #define FP864 "E2M1 E2M3 E3M2 E4M3 E5M2"
 
 /* clang-format off */
@@ -160,6 +178,8 @@ const ltT_mma_family ltT_mma_families[] = {
     ROW("CDNA3_32x32x8_", "F32", "BF16", "BF16", "", 32, 32, 8, WAVE, M_32x8, M_32x8, C_32x32),
     ROW("CDNA3_16x16x16_", "F32", "F16", "F16", "", 16, 16, 16, WAVE, M_16x16, M_16x16, C_16x16),
     ROW("CDNA3_16x16x16_", "F32", "BF16", "BF16", "", 16, 16, 16, WAVE, M_16x16, M_16x16, C_16x16),
+    ROW("CDNA3_32x32x16_", "F32", FNUZ, FNUZ, "", 32, 32, 16, WAVE, M_32x16, M_32x16, C_32x32),
+    ROW("CDNA3_16x16x32_", "F32", FNUZ, FNUZ, "", 16, 16, 32, WAVE, M_16x32, M_16x32, C_16x16),
     ROW("CDNA3_32x32x16_", "S32", "S8", "S8", "", 32, 32, 16, WAVE, M_32x16, M_32x16, C_32x32),
     ROW("CDNA3_16x16x32_", "S32", "S8", "S8", "", 16, 16, 32, WAVE, M_16x32, M_16x32, C_16x16),
     ROW("CDNA3_16x16x4_", "F64", "F64", "F64", "", 16, 16, 4, WAVE, M_16x4, M_16x4, C_16x16_F64),
@@ -167,6 +187,17 @@ const ltT_mma_family ltT_mma_families[] = {
     ROW("AMX_16x16x32_", "F32", "BF16", "BF16", "", 16, 16, 32, ONE, TILE_A, TILE_B16, TILE_C),
     ROW("AMX_16x16x32_", "F32", "F16", "F16", "", 16, 16, 32, ONE, TILE_A, TILE_B16, TILE_C),
     ROW("AMX_16x16x64_", "S32", "S8 U8", "S8 U8", "", 16, 16, 64, ONE, TILE_A, TILE_B8, TILE_C),
+
+    ROW("RDNA3_16x16x16_", "F32", "F16", "F16", "", 16, 16, 16, WARP, RDNA_AB, RDNA_AB, RDNA_C),
+    ROW("RDNA3_16x16x16_", "F32", "BF16", "BF16", "", 16, 16, 16, WARP, RDNA_AB, RDNA_AB, RDNA_C),
+    ROW("RDNA3_16x16x16_", "S32", "S8 U8", "S8 U8", "", 16, 16, 16, WARP, RDNA_AB, RDNA_AB, RDNA_C),
+
+    XE_16(8, "BF16"), XE_16(4, "BF16"), XE_16(2, "BF16"), XE_16(1, "BF16"),
+    XE_16(8, "F16"), XE_16(4, "F16"), XE_16(2, "F16"), XE_16(1, "F16"),
+    XE_8(8, 16, "S8"), XE_8(4, 8, "S8"), XE_8(2, 4, "S8"), XE_8(1, 2, "S8"),
+    XE_8(8, 16, "U8"), XE_8(4, 8, "U8"), XE_8(2, 4, "U8"), XE_8(1, 2, "U8"),
+    XE_32(8, 4), XE_32(4, 2), XE_32(2, 1),
+
     {.prefix = NULL}
 };
 /* clang-format on */
