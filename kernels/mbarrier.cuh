@@ -1,0 +1,63 @@
+/*
+** Barriers in shared memory (compute capability 9.0): phases that end when all arrivals and all
+** announced bytes are there. Addresses are those of 'shared_address'. Source: PTX ISA, "mbarrier".
+*/
+#pragma once
+
+#include "ptx.cuh"
+
+namespace mbarrier {
+
+constexpr unsigned kBytes = 8; /* of a barrier, and its alignment */
+
+/* By one thread, before any other use: see 'fence_init'. */
+DEVICE void init(unsigned barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+/* Makes this thread's inits visible to the cluster and to TMA, together with a barrier behind it. */
+DEVICE void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+/* Arrives, and announces bytes that asynchronous copies will bring in this phase. */
+DEVICE void arrive_expecting(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+
+/* Arrives with release: what this thread did before is done for whoever waits. */
+DEVICE void arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* The same at the barrier of that offset in another block of the cluster. */
+DEVICE void arrive_at(unsigned barrier, unsigned block) {
+  asm volatile(
+      "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
+      " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote]; }" ::"r"(barrier),
+      "r"(block)
+      : "memory");
+}
+
+/* Waits, with acquire, until the phase of this parity is over; the one before the first counts. */
+DEVICE void wait(unsigned barrier, unsigned parity) {
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again; }" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+/* The same where arrivals come from other blocks of the cluster. */
+DEVICE void wait_for_cluster(unsigned barrier, unsigned parity) {
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again; }" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+}  // namespace mbarrier
