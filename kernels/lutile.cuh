@@ -121,7 +121,7 @@ struct ue4m3 { unsigned char bits; };
 struct alignas(16) c64 { double re, im; };
 
 // Narrower than a byte: packed in memory, the first element in the low bits. Names for types only;
-// element.cuh loads and stores them.
+// number.cuh loads and stores them.
 struct e3m2 { unsigned char packed; };
 struct e2m3 { unsigned char packed; };
 struct e2m1 { unsigned char packed; };
