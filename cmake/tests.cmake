@@ -27,6 +27,16 @@ if(LUTILE_CUDA AND LUTILE_CUDA_INCLUDE_DIR)
   lutile_link(cuda_memory)
   target_link_libraries(cuda_memory PRIVATE lutile)
   add_test(NAME cuda_memory COMMAND cuda_memory)
+
+  add_library(cuda_fake_driver MODULE spec/cuda/fake_driver.c) # default visibility: it exports
+  add_executable(cuda_states spec/cuda/states.c)
+  lutile_compile(cuda_states)
+  lutile_link(cuda_states)
+  target_include_directories(cuda_states SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
+  target_link_libraries(cuda_states PRIVATE lutile_lua ${LUTILE_LUA_LIBRARIES})
+  add_test(NAME cuda_states COMMAND cuda_states)
+  set_tests_properties(cuda_states PROPERTIES ENVIRONMENT
+    "LUTILE_LIBCUDA=$<TARGET_FILE:cuda_fake_driver>;LUTILE_CACHE=${PROJECT_BINARY_DIR}/cuda_cache")
 endif()
 
 file(GLOB embed_tests CONFIGURE_DEPENDS spec/embed/*.c)
