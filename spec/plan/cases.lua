@@ -158,7 +158,7 @@ M.emulated = {
   { types = F16, m = 40, n = 24, k = 70, majors = KK, arch = 75, why = "through registers" },
   { types = S8, m = 40, n = 24, k = 70, majors = RR, arch = 75, why = "the small atom" },
   { types = F16, m = 130, n = 260, k = 70, majors = KK, tile = { 128, 256, 64 },
-    warps = { 2, 4 }, stages = 3, why = "the largest tile" },
+    warps = { 2, 4 }, stages = 3, arch = 80, why = "the largest tile" },
   { dtype = "f16", m = 40, n = 64, majors = { "k", "k" }, why = "two parts" },
   { dtype = "bf16", m = 33, n = 77, majors = { "row", "row" }, why = "no vectors" },
   { dtype = "f16", m = 40, n = 104, majors = { "k", "row" }, arch = 75, why = "through registers" },

@@ -159,6 +159,21 @@ describe("plan.gemm", function()
     end)
   end
 
+  for _, case in ipairs {
+    { { tile = 64 }, "plan:with: tile is a table of 3 positive integers" },
+    { { tile = { 64, 64, 48 } },
+      "plan:with: K of the tile is 48: a multiple of 32 is needed, by the atom and the warps" },
+    { { tile = { 256, 256, 64 }, warps = { 4, 4 } }, "plan:with: 3 stages of A and B have 196608 "
+      .. "bytes of shared memory, where a block of compute capability 8.0 has 166912" },
+    { { stages = 1 }, "plan:with: 1 stages: one is read while another is written" },
+    { { epilogue = 3 }, "plan:with: epilogue is a string, not a number" },
+  } do
+    it("refuses: " .. case[2], function()
+      local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 80 }
+      assert.has_error(function() p:with(case[1]) end, case[2])
+    end)
+  end
+
   it("refuses at a run what its promises exclude", function()
     local p = plan.gemm(dynamic(8))
     local odd = lutile.make_tensor("f16", make_layout({ 12, 12 }, { 12, 1 }))
@@ -173,4 +188,22 @@ describe("plan.gemm", function()
     assert.error_matches(function() p:run(whole, whole, D, { beta = 1 }) end,
       "plan:run: beta is 1, and the plan reads no C: plan it with beta = true")
   end)
+end)
+
+describe("plan.chained_gemm", function()
+  for _, case in ipairs {
+    { { N = 257 }, "plan.chained_gemm: N is 257, where 1 to 256 will do" },
+    { { dtype = "f64" }, "plan.chained_gemm: elements are f16 or bf16, not f64" },
+    { { out = "f64" }, "plan.chained_gemm: D is f32, f16 or bf16, not f64" },
+    { { N = 40, block_k = 40 },
+      "plan.chained_gemm: block_k is 40: a multiple of 16 is needed, by the atom and the warps" },
+    { { rows = 72, warps = 4 },
+      "plan.chained_gemm: rows is 72: a multiple of 64 is needed, by the atom and the warps" },
+  } do
+    it("refuses: " .. case[2], function()
+      local options = { dtype = "f16", M = 64, N = 64, arch = 80 }
+      for k, v in pairs(case[1]) do options[k] = v end
+      assert.has_error(function() plan.chained_gemm(options) end, case[2])
+    end)
+  end
 end)

@@ -10,6 +10,7 @@ local matrix = require "lutile.plan.matrix"
 local operand = require "lutile.plan.operand"
 local problem = require "lutile.plan.problem"
 local result = require "lutile.plan.result"
+local tile = require "lutile.plan.tile"
 
 local M = {}
 
@@ -93,13 +94,27 @@ function Plan:block()
   return (BLOCK:gsub("@(%w+)@", fields))
 end
 
+local function check_multiples(p)
+  local function check(what, n, multiple)
+    if n % multiple ~= 0 then
+      error(("%s is %d: a multiple of %d is needed, by the atom and the warps"):format(what, n,
+        multiple), 0)
+    end
+  end
+  check("block_k", p.block_k, p.mma.shape_mnk[2])
+  check("rows", p.rows, lutile.tile_size(p.mma, 0))
+  check("the number of columns, " .. p.columns .. ", in parts, each", p.columns // p.parts,
+    lutile.tile_size(p.mma, 1))
+  check("columns", p.columns, p.parts)
+end
+
 function M.new(options)
   local p = setmetatable({}, Plan)
   for k, v in pairs(options) do p[k] = v end
   p.arch = p.arch or 80
   p.dtype, p.out = p.dtype or "f16", p.out or "f32"
-  if p.n > LARGEST_N then
-    error(("N is %d, where %d is the most"):format(p.n, LARGEST_N), 0)
+  if p.n < 1 or p.n > LARGEST_N then
+    error(("N is %d, where 1 to %d will do"):format(p.n, LARGEST_N), 0)
   end
   p.atom = p.atom or (p.arch < 80 and "SM75_16x8x8_" or "SM80_16x8x16_")
     .. ("F32%s%sF32_TN"):format(p.dtype:upper(), p.dtype:upper())
@@ -113,6 +128,7 @@ function M.new(options)
   p.steps = p.block_k // p.mma.shape_mnk[2]
   p.stages = p.stages or (p.arch < 80 and 2 or 3)
   p.run_size, p.blocks = p.run_size or 2, p.blocks or 1
+  check_multiples(p)
   local function new_operand(name, struct, rows, major, vector)
     local unit = p[name:lower() .. "_unit"]
     return operand.new { name = name, struct = struct, rows = rows, k = p.block_k, bytes = 2,
@@ -185,7 +201,12 @@ function M.plan(options)
   local d = p.matrices.D
   p.run_size = d.unit == "column" and matrix.vector(d, 2) or 1
   p.title = ("chained_gemm: (A * B^T) * B^T of %s -> %s"):format(p.dtype, p.out)
-  return M.new(p)
+  for _, name in ipairs { "warps", "stages", "rows", "parts", "block_k" } do
+    if options[name] ~= nil then tile.check_integers(name, options[name]) end
+  end
+  p = M.new(p)
+  tile.check(p)
+  return p
 end
 
 -- The plan for the same matrices with some options changed.

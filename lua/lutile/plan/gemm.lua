@@ -7,11 +7,11 @@
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
 local base = require "lutile.plan.base"
-local choose_tile = require "lutile.plan.tile"
 local matrix = require "lutile.plan.matrix"
 local operand = require "lutile.plan.operand"
 local problem = require "lutile.plan.problem"
 local result = require "lutile.plan.result"
+local tile = require "lutile.plan.tile"
 
 local M = {}
 
@@ -130,7 +130,7 @@ function M.new(options)
   p.atom = p.atom or atom_of(p)
   p.reasons = p.reasons or {}
   if not p.tile then
-    local choice = choose_tile(p)
+    local choice = tile.choose(p)
     p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages
     p.blocks = p.blocks or choice.blocks
   end
@@ -230,6 +230,30 @@ local function check_bias(bias)
   end
 end
 
+local COUNTS = { tile = 3, warps = 2, stages = false, blocks = false, group = false,
+  multiprocessors = false }
+
+local function check_numbers(options)
+  for name, count in pairs(COUNTS) do
+    if options[name] ~= nil then tile.check_integers(name, options[name], count or nil) end
+  end
+  for name, kind in pairs { epilogue = "string", host_epilogue = "function" } do
+    if options[name] ~= nil and type(options[name]) ~= kind then
+      error(("%s is a %s, not a %s"):format(name, kind, type(options[name])), 0)
+    end
+  end
+end
+
+local function check_steps(p)
+  for i, name in ipairs { "M", "N", "K" } do
+    local extent = lutile.tile_size(p.mma, i - 1) * (i == 3 and 2 or 1)
+    if p.tile[i] % extent ~= 0 then
+      error(("%s of the tile is %d: a multiple of %d is needed, by the atom and the warps"):format(
+        name, p.tile[i], extent), 0)
+    end
+  end
+end
+
 function M.plan(options)
   problem.check_options(options, KNOWN)
   check_bias(options.bias)
@@ -257,9 +281,13 @@ function M.plan(options)
   if not p.count_blocks then
     p.reasons[#p.reasons + 1] = "sizes are known at launch only: a tile for large ones"
   end
+  check_numbers(options)
   p.title = ("gemm: %s x %s -> %s, sums of %s, by %s"):format(p.dtype, p.dtype_b, p.out, p.acc,
     "mma.sync")
-  return M.new(p)
+  p = M.new(p)
+  check_steps(p)
+  tile.check(p)
+  return p
 end
 
 -- The plan for the same matrices with some options changed.

@@ -49,6 +49,8 @@ M.chained_gemm = guard("plan.chained_gemm", chained_gemm.plan)
 
 gemm.Plan.run = guard("plan:run", run.gemm)
 gemm.Plan.prepare = guard("plan:prepare", run.prepare)
+gemm.Plan.with = guard("plan:with", gemm.Plan.with)
+chained_gemm.Plan.with = guard("plan:with", chained_gemm.Plan.with)
 chained_gemm.Plan.run = guard("plan:run", run.chained_gemm)
 
 return M

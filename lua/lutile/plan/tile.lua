@@ -1,5 +1,6 @@
 -- The tile of a block, its warps and stages, by the types, the architecture and the sizes.
 
+local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
 
 -- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers.
@@ -24,7 +25,10 @@ local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [10
 
 local MOST_COPIES = 32 -- of a thread for a tile: a bit of a word each
 
-local function shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
+local M = {}
+
+-- Bytes of shared memory that a block may have.
+function M.shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
 
 local function ladder_of(p, bytes)
   if p.arch < 80 then return LADDER_BEFORE_80 end
@@ -34,8 +38,9 @@ end
 -- Why a rung cannot be; nil where it can.
 local function obstacle(c, p)
   local shared = c.stages * (c.tile[1] + c.tile[2]) * c.tile[3]
-  if shared > shared_limit(p.arch) then
-    return ("%d bytes of shared memory, where a block has %d"):format(shared, shared_limit(p.arch))
+  if shared > M.shared_limit(p.arch) then
+    return ("%d bytes of shared memory, where a block has %d"):format(shared,
+      M.shared_limit(p.arch))
   end
   for i, name in ipairs { "A", "B" } do
     local vector = p.vector and p.vector[name] or 16
@@ -59,7 +64,7 @@ local function area(c) return c.tile[1] * c.tile[2] end
 
 -- The first rung that nothing speaks against, else the smallest that can be: {tile, warps, stages,
 -- blocks}. The reasons go into p.reasons.
-return function(p)
+function M.choose(p)
   local bytes = matrix.BYTES[p.dtype]
   local fallback, choice
   for _, c in ipairs(ladder_of(p, bytes)) do
@@ -81,3 +86,53 @@ return function(p)
   return { tile = { t[1], t[2], t[3] // bytes }, warps = choice.warps, stages = choice.stages,
     blocks = choice.blocks }
 end
+
+-- ---- Checks ------------------------------------------------------------------------------------
+
+local function fail(message, ...)
+  error(message:format(...), 0)
+end
+
+local MOST_THREADS = 1024
+
+local function check_operand(p, o)
+  local copies = lutile.size(o.copy[1][1])
+  if copies > MOST_COPIES then
+    fail("a thread would make %d copies of %d bytes for a tile of %s, where %d are the most (a "
+      .. "smaller tile, or more warps)", copies, o.vector * o.bytes, o.name, MOST_COPIES)
+  end
+  if o.stage_bytes % 128 ~= 0 then
+    fail("a tile (%d,%d) of %s has %d bytes, which must be a multiple of 128", o.rows, o.k, o.name,
+      o.stage_bytes)
+  end
+  if p.threads > MOST_THREADS then
+    fail("%d threads, where a block has %d at most", p.threads, MOST_THREADS)
+  end
+end
+
+-- Refuses a plan that no kernel can follow, whoever chose its numbers.
+function M.check(p)
+  if p.stages < 2 then fail("%d stages: one is read while another is written", p.stages) end
+  check_operand(p, p.A)
+  check_operand(p, p.B)
+  local limit = M.shared_limit(p.arch)
+  if p.shared_bytes > limit then
+    fail("%d stages of A and B have %d bytes of shared memory, where a block of compute "
+      .. "capability %d.%d has %d", p.stages, p.shared_bytes, p.arch // 10, p.arch % 10, limit)
+  end
+end
+
+-- An option that must be 'count' positive integers in a table, or one where count is nil.
+function M.check_integers(name, x, count)
+  local list = count and x or { x }
+  local good = type(list) == "table" and #list == (count or 1)
+  for i = 1, good and #list or 0 do
+    good = good and math.type(list[i]) == "integer" and list[i] > 0 and list[i] < 1 << 20
+  end
+  if not good then
+    fail("%s is %s positive integer%s", name, count and ("a table of %d"):format(count) or "a",
+      count and "s" or "")
+  end
+end
+
+return M
