@@ -85,7 +85,30 @@ static const char script[] =
     "local tile = l.local_tile(tma:get_tma_tensor {16, 64}, {16, 32}, {0, 1})\n"
     "local shared = l.make_tensor(l.make_smem_ptr('f16', 512), smem)\n"
     "l.copy(tma, tma:get_slice(0):partition_S(tile), tma:get_slice(0):partition_D(shared))\n"
-    "assert(tma.desc.swizzle == '64B')\n";
+    "assert(tma.desc.swizzle == '64B')\n"
+    "l.launch(function()\n"
+    "  local full = l.make_smem_barrier()\n"
+    "  if l.threadIdx.x == 0 then l.initialize_barrier(full) end\n"
+    "  l.sync()\n"
+    "  local target = l.make_tensor(l.make_smem_ptr('f16', 512), smem)\n"
+    "  if l.threadIdx.x == 0 then\n"
+    "    l.set_barrier_transaction_bytes(full, 1024)\n"
+    "    local slice = tma:get_slice(0)\n"
+    "    l.copy(tma:with(full), slice:partition_S(tile), slice:partition_D(target))\n"
+    "    l.copy(word, source, l.make_tensor(l.make_smem_ptr('f16', 64), {4, 16}))\n"
+    "    l.cp_async_fence() l.cp_async_wait(0)\n"
+    "  else\n"
+    "    l.make_smem_ptr('f16', 64)\n"
+    "  end\n"
+    "  l.wait_barrier(full, 0)\n"
+    "  return target(3, 4) + 0\n"
+    "end, {block = 2, arch = 90})\n"
+    "local scalar = l.make_tiled_mma('UniversalFMA<f32>', {4, 2, 1})\n"
+    "local a, d = l.make_tensor('f32', {5, 3}), l.make_tensor('f32', {5, 5})\n"
+    "local plan = {mma = scalar, tile = {4, 4, 2}, stages = 2, A = {shared = l.parse "
+    "'(4,2):(2,1)'}}\n"
+    "l.host_gemm(plan, a, a, d, {C = d, beta = 2})\n"
+    "assert(d(4, 4) == 0)\n";
 
 static int run(lua_State *L) {
   luaL_openlibs(L);

@@ -168,6 +168,7 @@ static void check_limits(lua_State *L, const ltT_gemm_run *run, ltL_launch *H) {
 }
 
 static int raise(lua_State *L, ltL_state *S, const ltT_gemm_run *run, const ltL_launch *H) {
+  if (S->error.status == LT_NO_MEMORY) return ltL_raise(L, S);
   luaL_where(L, 1);
   lua_pushstring(L, S->error.message);
   lua_concat(L, 2);

@@ -285,27 +285,44 @@ static bool multiply_stage(ltT_gemm_run *run, int64_t step) {
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
-/* alpha * x + beta * c at a row and column; accesses of global memory. */
-static bool store_result(ltT_gemm_run *run, lt_number x, int64_t row, int64_t column) {
-  const int64_t index = row + run->size[0] * column;
-  int64_t at;
-  lt_number y = {run->alpha * x.re, run->alpha * x.im};
-  if (run->c.buffer != NULL && run->beta != 0) {
-    if (!lt_offset(run->c.layout, index, &at)) return false;
-    at += run->c.offset;
-    if (!access(run, &run->c, index, &at, 1, LT_READ)) return false;
-    lt_number c = ltT_load(run->c.element, run->c.buffer->bytes, at);
-    y.re += run->beta * c.re;
-    y.im += run->beta * c.im;
+/* Results of one thread that lie within D: values of its accumulators, and where they go. */
+typedef struct results {
+  size_t n;
+  int64_t value[LTT_CHUNK];
+  int64_t index[LTT_CHUNK]; /* row + M * column */
+} results;
+
+/* Their offsets in C or D, as accesses that take neighbours together. */
+static bool find_results(ltT_gemm_run *run, lt_tensor *t, const results *r, int64_t *at,
+                         ltT_access kind) {
+  for (size_t i = 0; i < r->n; i++) {
+    if (!lt_offset(t->layout, r->index[i], &at[i]))
+      return ltA_fail(run->arena, LT_INVALID, "%s: %v has no offsets in memory", OPERATION,
+                      t->layout) != NULL;
+    at[i] += t->offset;
   }
-  if (!lt_offset(run->d.layout, index, &at)) return false;
-  at += run->d.offset;
-  if (!access(run, &run->d, index, &at, 1, LT_WRITE)) return false;
-  ltT_store(run->d.element, run->d.buffer->bytes, at, y);
+  t->vector = 128 / ltT_type_of(t->element)->bits;
+  return access(run, t, 0, at, r->n, kind);
+}
+
+/* alpha * x + beta * c */
+static bool store_chunk(ltT_gemm_run *run, int64_t slot, const results *r) {
+  int64_t from[LTT_CHUNK], to[LTT_CHUNK];
+  bool reads_c = run->c.buffer != NULL && run->beta != 0;
+  if (reads_c && !find_results(run, &run->c, r, from, LT_READ)) return false;
+  if (!find_results(run, &run->d, r, to, LT_WRITE)) return false;
+  for (size_t i = 0; i < r->n; i++) {
+    lt_number x = ltT_load(run->plan->atom->d.element, accumulators_of(run, slot), r->value[i]);
+    lt_number y = {run->alpha * x.re, run->alpha * x.im}, c = {0, 0};
+    if (reads_c) c = ltT_load(run->c.element, run->c.buffer->bytes, from[i]);
+    if (reads_c) y = (lt_number){y.re + run->beta * c.re, y.im + run->beta * c.im};
+    ltT_store(run->d.element, run->d.buffer->bytes, to[i], y);
+  }
   return true;
 }
 
 static bool store_results(ltT_gemm_run *run, int64_t slot) {
+  results r = {.n = 0};
   int64_t slots = count_slots(run);
   const int64_t *tile = run->plan->tile;
   act(run, &run->d, (int)run->thread_of[slot], LTT_SITE_STORE);
@@ -315,10 +332,13 @@ static bool store_results(ltT_gemm_run *run, int64_t slot) {
     int64_t row = run->block[0] * tile[0] + index % tile[0];
     int64_t column = run->block[1] * tile[1] + index / tile[0];
     if (row >= run->size[0] || column >= run->size[1]) continue;
-    lt_number x = ltT_load(run->plan->atom->d.element, accumulators_of(run, slot), i);
-    if (!store_result(run, x, row, column)) return false;
+    r.value[r.n] = i;
+    r.index[r.n++] = row + run->size[0] * column;
+    if (r.n < LTT_CHUNK) continue;
+    if (!store_chunk(run, slot, &r)) return false;
+    r.n = 0;
   }
-  return true;
+  return store_chunk(run, slot, &r);
 }
 
 /* ---- A block -------------------------------------------------------------------------------- */
