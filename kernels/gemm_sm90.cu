@@ -31,6 +31,7 @@ constexpr int kAtomsM = 1;  /* of a warpgroup */
 constexpr int kValuesOfAtom = 128;  /* of a thread */
 constexpr int kStages = 4;
 constexpr int kConsumers = 2;  /* warpgroups */
+constexpr bool kPingPong = false;  /* consumers take turns with tiles, or share each */
 constexpr int kThreads = 384;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = 232;
@@ -131,6 +132,8 @@ using plan::kCluster;
 
 constexpr int kWarpgroup = 128;
 constexpr int kChunksOfTile = plan::kAtomsM * plan::D::kChunks;
+constexpr int kTilesAtOnce = plan::kPingPong ? plan::kConsumers : 1;
+constexpr int kReaders = plan::kConsumers / kTilesAtOnce; /* of a stage */
 
 static_assert(plan::kThreads == (plan::kConsumers + 1) * kWarpgroup, "one warpgroup loads");
 static_assert(plan::kProducerRegisters % 8 == 0 && plan::kConsumerRegisters % 8 == 0 &&
@@ -153,7 +156,9 @@ constexpr unsigned kStagesOfB = plan::kStages * plan::A::kStageBytes;
 constexpr unsigned kOutput = kStagesOfB + plan::kStages * plan::B::kStageBytes;
 constexpr unsigned kFull = kOutput + plan::kConsumers * plan::D::kBuffers * plan::D::kBufferBytes;
 constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
-static_assert(kEmpty + plan::kStages * mbarrier::kBytes == plan::kSharedBytes, "");
+constexpr unsigned kTurn = kEmpty + plan::kStages * mbarrier::kBytes;
+constexpr int kTurns = plan::kPingPong ? plan::kConsumers : 0;
+static_assert(kTurn + kTurns * mbarrier::kBytes == plan::kSharedBytes, "");
 
 /* ---- Stages --------------------------------------------------------------------------------- */
 
@@ -166,6 +171,13 @@ struct Place {
     stage = 0;
     parity ^= 1;
   }
+
+  /* Past stages that another consumer reads. */
+  DEVICE void skip(unsigned count) {
+    const unsigned to = stage + count;
+    stage = to % plan::kStages;
+    parity ^= to / plan::kStages & 1;
+  }
 };
 
 /* 'shared' is where the block's shared memory starts. */
@@ -176,11 +188,16 @@ DEVICE unsigned empty(unsigned shared, unsigned stage) {
   return shared + kEmpty + stage * mbarrier::kBytes;
 }
 
+DEVICE unsigned turn(unsigned shared, unsigned warpgroup) {
+  return shared + kTurn + warpgroup * mbarrier::kBytes;
+}
+
 DEVICE void init_barriers(unsigned shared) {
   for (int stage = 0; stage < plan::kStages; stage++) {
     mbarrier::init(full(shared, stage), 1);
-    mbarrier::init(empty(shared, stage), plan::kConsumers * kCluster);
+    mbarrier::init(empty(shared, stage), kReaders * kCluster);
   }
+  for (int i = 0; i < kTurns; i++) mbarrier::init(turn(shared, i), 1);
   mbarrier::fence_init();
 }
 
@@ -277,6 +294,11 @@ DEVICE void produce(const tma::Map &a, const tma::Map &b, const Schedule &schedu
 
 using Accumulators = float[plan::kAtomsM][plan::kValuesOfAtom];
 
+/* This thread among those that have the sums of a tile. */
+DEVICE unsigned thread_of_tile() {
+  return plan::kPingPong ? threadIdx.x % kWarpgroup : threadIdx.x - kWarpgroup;
+}
+
 /* Descriptors count in units of 16 bytes. */
 template <class Operand>
 DEVICE unsigned long long descriptor(unsigned stages, unsigned warpgroup) {
@@ -295,11 +317,25 @@ DEVICE void multiply(Accumulators &acc, unsigned long long a, unsigned long long
   wgmma::commit();
 }
 
+/*
+** Turns: a consumer starts with its tile when the one before has seen all stages of its own. The
+** parity of a stage's phase says no more than whether one phase is over, so nobody may wait further
+** ahead.
+*/
+DEVICE void wait_for_turn(unsigned shared, unsigned warpgroup, unsigned tiles_done) {
+  mbarrier::wait(turn(shared, warpgroup), (tiles_done & 1) ^ (warpgroup == 0));
+}
+DEVICE void pass_turn(unsigned shared, unsigned warpgroup) {
+  if (threadIdx.x % kWarpgroup == 0)
+    mbarrier::arrive(turn(shared, (warpgroup + 1) % plan::kConsumers));
+}
+
 /* All of a tile's sums. A stage is released while the next one's MMAs run. */
 DEVICE void accumulate(Accumulators &acc, Place &place, unsigned shared, unsigned warpgroup,
                        int k) {
-  const auto a = descriptor<plan::A>(shared, warpgroup);
-  const auto b = descriptor<plan::B>(shared + kStagesOfB, warpgroup);
+  const unsigned part = plan::kPingPong ? 0 : warpgroup;
+  const auto a = descriptor<plan::A>(shared, part);
+  const auto b = descriptor<plan::B>(shared + kStagesOfB, part);
   unsigned before = 0;
   for (int at = 0; at < k; at += plan::kBlockK) {
     mbarrier::wait(full(shared, place.stage), place.parity);
@@ -310,6 +346,7 @@ DEVICE void accumulate(Accumulators &acc, Place &place, unsigned shared, unsigne
     before = place.stage;
     place.advance();
   }
+  if constexpr (plan::kPingPong) pass_turn(shared, warpgroup);
   wgmma::wait<0>();
   release(shared, before);
 #pragma unroll
@@ -351,7 +388,7 @@ DEVICE void encode(unsigned *words, const float *x) {
 DEVICE void write(unsigned buffer, const float *sums, unsigned atom, unsigned first,
                   const Scaling &scaling, const Tile &tile) {
   constexpr int kValues = plan::D::kWordsOfWrite * 4 / (int)sizeof(plan::Element::Bits);
-  const unsigned thread = threadIdx.x - kWarpgroup;
+  const unsigned thread = thread_of_tile();
   const unsigned in_chunk = first % plan::D::kValuesOfChunk / kValues;
   float x[kValues];
   unsigned words[plan::D::kWordsOfWrite];
@@ -392,7 +429,7 @@ DEVICE void write_tile(const tma::Map &d, const Accumulators &acc, const Scaling
     sm90::barrier<kWarpgroup>(1 + warpgroup);
     if (is_leader) {
       const unsigned row =
-          plan::c_row(warpgroup * kWarpgroup) + plan::c_row_step(atom * plan::kValuesOfAtom);
+          plan::c_row(thread_of_tile()) + plan::c_row_step(atom * plan::kValuesOfAtom);
       tma::store(d, {tile.n + chunk * plan::D::kChunkColumns, tile.m + (int)row, tile.batch},
                  buffer);
       tma::commit_stores();
@@ -400,14 +437,25 @@ DEVICE void write_tile(const tma::Map &d, const Accumulators &acc, const Scaling
   }
 }
 
+/*
+** Consumers share each tile, or they take turns: then one writes a tile while another multiplies the
+** next.
+*/
 DEVICE void consume(const tma::Map &d, const Scaling &scaling, const Schedule &schedule,
                     unsigned shared, int k, unsigned rank) {
   const unsigned warpgroup = threadIdx.x / kWarpgroup - 1;
+  const unsigned clusters = gridDim.x / kCluster, before = plan::kPingPong ? warpgroup : 0;
+  const unsigned stages = (k + plan::kBlockK - 1) / plan::kBlockK; /* of a tile */
   Accumulators acc;
   Place place;
-  for (unsigned i = blockIdx.x / kCluster; i < schedule.count; i += gridDim.x / kCluster) {
+  unsigned tiles_done = 0;
+  place.skip(before * stages);
+  for (unsigned i = blockIdx.x / kCluster + before * clusters; i < schedule.count;
+       i += kTilesAtOnce * clusters) {
+    if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, tiles_done++);
     accumulate(acc, place, shared, warpgroup, k);
     write_tile(d, acc, scaling, schedule.tile(i, rank), shared, warpgroup);
+    place.skip((kTilesAtOnce - 1) * stages);
   }
   tma::wait_stores_read<0>(); /* shared memory goes with the block */
 }

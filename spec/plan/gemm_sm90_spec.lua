@@ -64,8 +64,8 @@ end
 local function check_operands(p)
   local c = result.layouts(p.mma, p.tile[1], p.tile[2])
   local a, b = load(p.A), load(p.B)
-  local atoms = p.tile[1] // (64 * p.consumers)
-  for w = 0, p.consumers - 1 do
+  local atoms = p.tile[1] // (64 * p.sharers)
+  for w = 0, p.sharers - 1 do
     for step = 0, p.tile[3] // STEP_K - 1 do
       for i = 0, atoms - 1 do
         local row = c.row(w * WARPGROUP) + c.row_step(i * c.values // atoms)
@@ -115,7 +115,7 @@ end
 local function check_chunks(p)
   local o = p.D
   local c = result.layouts(p.mma, p.tile[1], p.tile[2])
-  local atoms = p.tile[1] // (64 * p.consumers)
+  local atoms = p.tile[1] // (64 * p.sharers)
   for v = 0, c.values - 1 do
     local chunk, in_chunk = v // o.values_of_chunk, v % o.values_of_chunk
     local atom = chunk // o.chunks
@@ -146,6 +146,15 @@ describe("gemm_sm90", function()
       end)
     end
   end
+
+  it("lets warpgroups take turns", function()
+    for _, tile in ipairs { { 128, 128, 64 }, { 64, 256, 64 } } do
+      local p = gemm_sm90.new { dtype = "f16", tile = tile, ping_pong = true, b_major = "row" }
+      check_operands(p)
+      check_output(p)
+      check_chunks(p)
+    end
+  end)
 
   it("writes one block for one plan", function()
     local options = { dtype = "f16", a_major = "row", cluster = { 2, 1 } }

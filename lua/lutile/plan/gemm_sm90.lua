@@ -76,7 +76,7 @@ end
 
 -- The descriptor of the first MMA; units that the other MMAs of a warpgroup, and those of other
 -- warpgroups, add to its start.
-local function find_descriptors(o, mma, consumers)
+local function find_descriptors(o, mma, warpgroups)
   local partition = o.name == "A" and "partition_A" or "partition_B"
   local function of(thread)
     local slice = mma:get_slice(thread)
@@ -84,9 +84,9 @@ local function find_descriptors(o, mma, consumers)
   end
   local first, steps = of(0)
   o.descriptor, o.steps = first, make_layout(steps[1], steps[2])
-  local stride = consumers > 1 and of(WARPGROUP).start_address or 0
-  o.starts = make_layout(consumers, stride)
-  for w = 0, consumers - 1 do
+  local stride = warpgroups > 1 and of(WARPGROUP).start_address or 0
+  o.starts = make_layout(warpgroups, stride)
+  for w = 0, warpgroups - 1 do
     if of(w * WARPGROUP).start_address ~= o.starts(w) then
       fail("%s: warpgroups start at no fixed distance", o.name)
     end
@@ -104,7 +104,7 @@ local function new_operand(p, name, rows, major, slices)
   o.stage_bytes = rows * o.k * o.bytes
   find_boxes(o)
   check_boxes(o)
-  find_descriptors(o, p.mma, p.consumers)
+  find_descriptors(o, p.mma, p.sharers)
   return o
 end
 
@@ -190,10 +190,11 @@ local function constants(p)
     emit.constant("kBlockM", p.tile[1]), emit.constant("kBlockN", p.tile[2]),
     emit.constant("kBlockK", p.tile[3]),
     emit.constant("kSteps", p.tile[3] // p.mma.shape_mnk[2], "of k, of a stage"),
-    emit.constant("kAtomsM", p.tile[1] // (ROWS * p.consumers), "of a warpgroup"),
+    emit.constant("kAtomsM", p.tile[1] // (ROWS * p.sharers), "of a warpgroup"),
     emit.constant("kValuesOfAtom", ROWS * p.tile[2] // WARPGROUP, "of a thread"),
     emit.constant("kStages", p.stages),
     emit.constant("kConsumers", p.consumers, "warpgroups"),
+    emit.constant("kPingPong", p.ping_pong, "consumers take turns with tiles, or share each"),
     emit.constant("kThreads", p.threads),
     emit.constant("kProducerRegisters", p.registers[1]),
     emit.constant("kConsumerRegisters", p.registers[2]),
@@ -268,8 +269,8 @@ end
 local function check_tile(p)
   local m, n, k = p.tile[1], p.tile[2], p.tile[3]
   if n ~= 128 and n ~= 256 then fail("tile: %d columns, where 128 and 256 there are", n) end
-  if m % (ROWS * p.consumers) ~= 0 then
-    fail("tile: %d rows are not those of %d warpgroups, %d each", m, p.consumers, ROWS)
+  if m % (ROWS * p.sharers) ~= 0 then
+    fail("tile: %d rows are not those of %d warpgroups, %d each", m, p.sharers, ROWS)
   end
   if k * BYTES[p.dtype] ~= LINE_BYTES then
     fail("tile: k is %d, where a line of the swizzle has %d", k, LINE_BYTES // BYTES[p.dtype])
@@ -282,6 +283,7 @@ end
 local function find_shared_bytes(p)
   p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes + 2 * BARRIER_BYTES)
     + p.consumers * p.D.buffers * p.D.buffer_bytes
+    + (p.ping_pong and p.consumers or 0) * BARRIER_BYTES
   if p.shared_bytes > SHARED_LIMIT then
     fail("%d stages need %d bytes of shared memory, where a block has %d", p.stages,
       p.shared_bytes, SHARED_LIMIT)
@@ -295,6 +297,7 @@ new{dtype =, ...}: the plan for
   out       of C and D: dtype, f32
   a_major, b_major   "k" (default), or "row" where the rows are contiguous
   tile      {128, 256, 64}, {256, 128, 64} or {128, 128, 64}; consumers: 2 warpgroups
+  ping_pong whether consumers take turns with tiles, instead of sharing each: false
   stages, cluster ({rows, columns} of blocks), group, reads_c, epilogue
 ]]
 function M.new(options)
@@ -308,6 +311,8 @@ function M.new(options)
   if not BYTES[p.out] then fail("C of %s: f16, bf16 and f32 there are", tostring(p.out)) end
   p.tile = p.tile or { 128, 256, 64 }
   p.stages, p.consumers = p.stages or 4, p.consumers or 2
+  p.ping_pong = p.ping_pong or false
+  p.sharers = p.ping_pong and 1 or p.consumers -- of a tile
   p.cluster, p.group = p.cluster or { 1, 1 }, p.group or 8
   p.registers = p.registers or { 40, 232 }
   p.reads_c, p.epilogue = p.reads_c or false, p.epilogue or "x"
@@ -315,7 +320,7 @@ function M.new(options)
   check_tile(p)
   local type_name = p.dtype:upper()
   p.atom = ("SM90_64x%dx16_F32%s%s_SS"):format(p.tile[2], type_name, type_name)
-  p.mma = lutile.make_tiled_mma(p.atom, make_layout { p.consumers, 1, 1 })
+  p.mma = lutile.make_tiled_mma(p.atom, make_layout { p.sharers, 1, 1 })
   p.threads = (p.consumers + 1) * WARPGROUP
   p.A = new_operand(p, "A", p.tile[1], p.a_major, p.cluster[2])
   p.B = new_operand(p, "B", p.tile[2], p.b_major, p.cluster[1])
