@@ -43,10 +43,7 @@ local function run_on_host()
 end
 
 describe("kernels, compiled for the host", function()
-  local is_possible = support.has_fake and support.has_program "g++"
-  local run = is_possible and it or function(name)
-    pending(name .. " (no g++ or no C compiler)")
-  end
+  local run = support.with_host_kernels(it, pending)
   for _, case in ipairs(CASES) do
     run(case, function() assert.equal("right", run_on_host()[case]) end)
   end

@@ -14,13 +14,6 @@ describe("plan:run on the host executor", function()
   end
 end)
 
--- What emulating needs besides the pretended driver.
-local function has_compiler()
-  local header = io.open "/usr/include/lua5.4/lua.hpp"
-  if header then header:close() end
-  return header ~= nil and support.has_program "g++"
-end
-
 local emulated -- the lines that on_emulator.lua prints
 
 local function emulate()
@@ -34,8 +27,7 @@ local function emulate()
 end
 
 describe("plan:run of emulated kernels", function()
-  local it_runs = support.has_fake and has_compiler() and it
-    or function(name) pending(name .. " (no g++, Lua's headers or driver to pretend with)") end
+  local it_runs = support.with_host_kernels(it, pending)
 
   for i, case in ipairs(cases.emulated) do
     it_runs("is right for " .. cases.name(case), function()

@@ -75,6 +75,19 @@ function M.with_fake(it, pending)
   return unless_missing(M.has_fake, why, it, pending)
 end
 
+-- Kernels compiled for the host are modules of Lua in C++.
+local function missing_on_host()
+  if not M.has_fake then return M.has_compiler and "no C compiler" or M.no_compiler end
+  if not M.has_program "g++" then return "no g++" end
+  local probe = "echo '#include <lua.hpp>' | g++ -I/usr/include/lua5.4 -E -x c++ - >/dev/null 2>&1"
+  return not os.execute(probe) and "no lua.hpp: Lua's headers are not installed" or nil
+end
+
+function M.with_host_kernels(it, pending)
+  local missing = missing_on_host()
+  return unless_missing(missing == nil, missing, it, pending)
+end
+
 -- Runs a chunk in the command with the pretended driver and a cache of its own: { out, err, code },
 -- and what the driver was asked for in 'log'.
 function M.run_with_fake(chunk, settings)
