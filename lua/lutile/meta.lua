@@ -1574,6 +1574,17 @@ function functions.cp_async_fence() end
 ---@param n? integer 0
 function functions.cp_async_wait(n) end
 
+---Makes what the thread wrote to shared memory visible to TMA stores.
+function functions.tma_store_fence() end
+
+---Makes a group of the thread's TMA stores since the last one.
+function functions.tma_store_arrive() end
+
+---Waits until at most the thread's last n groups of TMA stores still read shared memory. Other
+---threads may write there after a barrier besides.
+---@param n? integer 0
+function functions.tma_store_wait(n) end
+
 ---@class lutile.mbarrier
 
 ---The block's next mbarrier, 8 bytes of shared memory: all threads make the same ones in the same

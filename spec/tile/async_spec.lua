@@ -248,6 +248,48 @@ describe("a TMA load", function()
   end)
 end)
 
+describe("a TMA store", function()
+  -- Two tiles, one after the other, from the same place in shared memory.
+  local function kernel(tma, G, waits)
+    return function()
+      local smem = lutile.make_layout({ 16, 32 }, lutile.LayoutRight)
+      local s = lutile.make_tensor(lutile.make_smem_ptr("f16", 512), smem)
+      for tile = 0, 1 do
+        for column = 0, 31 do s[{ threadIdx.x, column }] = tile + column end
+        lutile.tma_store_fence()
+        sync()
+        if threadIdx.x == 0 then
+          local slice = tma:get_slice(0)
+          local to = lutile.local_tile(tma:get_tma_tensor(G.shape), { 16, 32 }, { tile, 0 })
+          lutile.copy(tma, slice:partition_S(s), slice:partition_D(to))
+          lutile.tma_store_arrive()
+          if waits then lutile.tma_store_wait(0) end
+        end
+        sync()
+      end
+    end
+  end
+
+  local function run(waits)
+    local G = lutile.make_tensor("f16", lutile.make_layout({ 32, 32 }, lutile.LayoutRight))
+    local smem = lutile.make_layout({ 16, 32 }, lutile.LayoutRight)
+    launch(kernel(lutile.make_tma_copy("SM90_TMA_STORE", G, smem), G, waits), { block = 16 })
+    return G
+  end
+
+  it("is over for all after tma_store_wait and a barrier", function()
+    local G = run(true)
+    assert.equal(7.0, G(3, 7))
+    assert.equal(8.0, G(20, 7))
+  end)
+
+  it("whose source is overwritten is named", function()
+    assert.error_matches(function() run(false) end, "tensor: s%(%d+,0%) is written here while the "
+      .. "TMA store of thread %(0,0,0%) reads it: that thread must tma_store_arrive and "
+      .. "tma_store_wait, and then a barrier come, first %[thread %(%d+,0,0%)")
+  end)
+end)
+
 describe("shared memory", function()
   local function ask(bytes)
     return function() lutile.make_smem_ptr("u8", bytes) end

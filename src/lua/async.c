@@ -1,6 +1,6 @@
 /*
-** Copies that go on after the instruction: groups of cp.async, and TMA loads that complete on an
-** mbarrier.
+** Copies that go on after the instruction: groups of cp.async, TMA loads that complete on an
+** mbarrier, groups of TMA stores.
 */
 #include "copies.h"
 #include "mbarriers.h"
@@ -11,8 +11,16 @@
 /* cp_async_fence(): the thread's copies by cp.async since the last one are a group. */
 static int fence(lua_State *L) {
   ltL_launch *H = ltL_check_launch(L, "cp_async_fence");
-  if (H->order != NULL) ltT_commit_group(H->order, H->current);
+  if (H->order != NULL) ltT_commit_group(&H->order->groups[H->current]);
   return 0;
+}
+
+/* Argument 1, the number of groups that may not be done: 0 if left out. */
+static uint32_t check_pending(lua_State *L, const char *function) {
+  lua_Integer pending = luaL_optinteger(L, 1, 0);
+  if (pending < 0 || pending > MAX_PENDING)
+    luaL_error(L, "%s: %I is not in 0 to %d", function, (LUAI_UACINT)pending, MAX_PENDING);
+  return (uint32_t)pending;
 }
 
 /*
@@ -21,12 +29,11 @@ static int fence(lua_State *L) {
 */
 static int wait_groups(lua_State *L) {
   ltL_launch *H = ltL_check_launch(L, "cp_async_wait");
-  lua_Integer pending = luaL_optinteger(L, 1, 0);
-  if (pending < 0 || pending > MAX_PENDING)
-    return luaL_error(L, "cp_async_wait: %I is not in 0 to %d", (LUAI_UACINT)pending, MAX_PENDING);
+  uint32_t pending = check_pending(L, "cp_async_wait");
   if (H->order == NULL) return 0;
-  if (pending == 0) ltT_commit_group(H->order, H->current);
-  ltT_wait_groups(H->order, H->current, (uint32_t)pending);
+  ltT_groups *groups = &H->order->groups[H->current];
+  if (pending == 0) ltT_commit_group(groups);
+  ltT_wait_groups(groups, pending);
   return 0;
 }
 
@@ -80,7 +87,38 @@ void ltL_land_tma(lua_State *L, const lt_tensor *target, int64_t count) {
   if (b != NULL) ltL_complete_bytes(H, b, (int64_t)ltT_bytes(target->element, count));
 }
 
+/* ---- TMA stores ----------------------------------------------------------------------------- */
+
+void ltL_fly_store(lua_State *L, lt_tensor *source) {
+  const ltL_launch *H = ltL_find_launch(L);
+  if (H == NULL || H->order == NULL) return;
+  source->flight.store = H->order->stores[H->current].committed + 1;
+}
+
+/* tma_store_fence(): TMA sees what the thread wrote; here it does without. */
+static int store_fence(lua_State *L) {
+  ltL_check_launch(L, "tma_store_fence");
+  return 0;
+}
+
+/* tma_store_arrive(): the thread's TMA stores since the last one are a group. */
+static int store_arrive(lua_State *L) {
+  ltL_launch *H = ltL_check_launch(L, "tma_store_arrive");
+  if (H->order != NULL) ltT_commit_group(&H->order->stores[H->current]);
+  return 0;
+}
+
+/* tma_store_wait(n): waits until at most the thread's last n groups still read shared memory. */
+static int store_wait(lua_State *L) {
+  ltL_launch *H = ltL_check_launch(L, "tma_store_wait");
+  uint32_t pending = check_pending(L, "tma_store_wait");
+  if (H->order != NULL) ltT_wait_groups(&H->order->stores[H->current], pending);
+  return 0;
+}
+
 static const luaL_Reg functions[] = {
-    {"cp_async_fence", fence}, {"cp_async_wait", wait_groups}, {NULL, NULL}};
+    {"cp_async_fence", fence},          {"cp_async_wait", wait_groups},
+    {"tma_store_arrive", store_arrive}, {"tma_store_fence", store_fence},
+    {"tma_store_wait", store_wait},     {NULL, NULL}};
 
 void ltL_open_async(lua_State *L) { ltL_set_tile_functions(L, functions); }

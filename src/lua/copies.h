@@ -10,9 +10,9 @@
 typedef enum ltL_copy_kind { LT_COPY_IS_ATOM, LT_COPY_IS_TILED, LT_COPY_IS_SLICE } ltL_copy_kind;
 
 /*
-** The userdata of a copy atom or TiledCopy. A slice has the TiledCopy as its user value 1, a TMA copy
-** the tensor in global memory, if it was made for one, and as user value 2 the mbarrier it completes
-** on, if it has one.
+** The userdata of a copy atom or TiledCopy. A slice has the TiledCopy as its user value 1, a TMA
+** copy the tensor in global memory, if it was made for one, and as user value 2 the mbarrier it
+** completes on, if it has one.
 */
 typedef struct ltL_copy {
   ltL_copy_kind kind;
@@ -49,6 +49,8 @@ int ltL_tma_with(lua_State *L);
 /* A load by the TMA copy at slot 1: its writes are in flight; 'count' elements have arrived. */
 void ltL_fly_tma(lua_State *L, lt_tensor *target);
 void ltL_land_tma(lua_State *L, const lt_tensor *target, int64_t count);
+/* A TMA store reads its source until it is waited for. */
+void ltL_fly_store(lua_State *L, lt_tensor *source);
 /* copy(tma, source, target): the copy is at slot 1. */
 int ltL_run_tma(lua_State *L, ltL_state *S, const ltL_copy *c);
 

@@ -1,6 +1,6 @@
 /*
-** How the threads of a kernel wait: at the block's barrier, or in an operation for the other threads
-** that take part in it; and the messages on those that never go on.
+** How the threads of a kernel wait: at the block's barrier, or in an operation for the other
+** threads that take part in it; and the messages on those that never go on.
 */
 #include "host.h"
 

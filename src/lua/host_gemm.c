@@ -192,8 +192,8 @@ static bool run_blocks(ltT_gemm_run *run, ltL_launch *H) {
 }
 
 /*
-** host_gemm(plan or TiledMMA, A, B, D [, {C = tensor, alpha = 1, beta = 1, checks = true, arch = 80}]):
-** D = alpha * A * B^T + beta * C. Returns the report of a launch, unless it runs without checks.
+** host_gemm(plan or TiledMMA, A, B, D [, options]), options {C = tensor, alpha = 1, beta = 1,
+** checks = true, arch = 80}: D = alpha * A * B^T + beta * C. Returns the report of a launch, unless it runs without checks.
 */
 static int host_gemm(lua_State *L) {
   ltL_state *S = lua_touserdata(L, lua_upvalueindex(1));

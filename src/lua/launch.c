@@ -1,6 +1,6 @@
 /*
-** launch: kernels as Lua functions, run over a grid of blocks. Each thread of a block is a coroutine,
-** which runs until it waits. Blocks run one after the other.
+** launch: kernels as Lua functions, run over a grid of blocks. Each thread of a block is a
+** coroutine, which runs until it waits. Blocks run one after the other.
 */
 #include <stdlib.h>
 

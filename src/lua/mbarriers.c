@@ -127,7 +127,7 @@ static int expect_bytes(lua_State *L) {
 }
 
 ltT_flight ltL_flight_of(const ltL_launch *H, const ltL_mbarrier *b) {
-  if (H->order == NULL) return (ltT_flight){0, 0, 0};
+  if (H->order == NULL) return (ltT_flight){.agent = 0};
   return (ltT_flight){.agent = ltT_barrier_agent(H->order, b->number), .phase = b->phase + 1};
 }
 

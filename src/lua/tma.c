@@ -173,7 +173,7 @@ int ltL_run_tma(lua_State *L, ltL_state *S, const ltL_copy *c) {
   if (t == NULL)
     return luaL_error(L, "copy: %s was made for a layout, not for a tensor", c->atom.name);
   lt_tensor global = ltL_core_tensor(L, t, "global tensor");
-  if (is_load) ltL_fly_tma(L, &shared);
+  (is_load ? ltL_fly_tma : ltL_fly_store)(L, &shared);
   if (ltT_run_tma(S->arena, "copy", &c->atom, ltL_copy_value(c->tiled), coordinates, &global,
                   &shared)) {
     if (is_load) ltL_land_tma(L, &shared, ltT_size(S->arena, &shared));

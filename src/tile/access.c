@@ -51,7 +51,7 @@ static void *fail_race(lt_arena *arena, const char *place, const lt_tensor *t) {
 static void *fail_in_flight(lt_arena *arena, const char *place, const lt_tensor *t) {
   const ltT_actor *actor = t->buffer->shadow->actor;
   const ltT_clash *clash = &t->fault.clash;
-  char writer[64], site[96];
+  char agent[64], site[96];
   write_site(actor, &clash->other, site, sizeof site);
   const char *verb = clash->access == LT_READ ? "read" : "written";
   if ((int)clash->other.agent >= actor->order->threads)
@@ -59,11 +59,16 @@ static void *fail_in_flight(lt_arena *arena, const char *place, const lt_tensor 
                     "%s is %s here while the TMA copy at %s that writes it is in flight: wait for "
                     "its mbarrier first",
                     place, verb, site);
-  write_thread(actor, &clash->other, writer, sizeof writer);
+  write_thread(actor, &clash->other, agent, sizeof agent);
+  if (clash->other_access == LT_READ)
+    return ltA_fail(arena, LT_INVALID,
+                    "%s is written here while the TMA store of %s reads it: that thread must "
+                    "tma_store_arrive and tma_store_wait, and then a barrier come, first",
+                    place, agent);
   return ltA_fail(arena, LT_INVALID,
                   "%s is %s here while the cp.async of %s at %s that writes it is in flight: "
                   "that thread must cp_async_wait, and then a barrier come, first",
-                  place, verb, writer, site);
+                  place, verb, agent, site);
 }
 
 void *ltT_fail_fault(lt_arena *arena, const char *operation, const lt_tensor *t) {
@@ -131,6 +136,6 @@ bool ltT_access_elements(lt_arena *arena, const char *operation, lt_tensor *t,
 
 void ltT_mark_written(ltT_buffer *buffer) {
   ltT_clash clash;
-  ltT_flight none = {0, 0, 0};
+  ltT_flight none = {.group = 0};
   if (buffer->shadow != NULL) ltT_note(buffer->shadow, 0, &none, 0, buffer->size, LT_WRITE, &clash);
 }

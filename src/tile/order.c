@@ -1,7 +1,7 @@
 /*
-** Order by cp.async groups and mbarriers. The clocks: an access of agent u at clock c is before what
-** thread t does if known[t][u] >= c. Arriving adds what the thread knows to the barrier, waiting
-** adds what a complete phase gathered to the thread.
+** Order by groups of copies and by mbarriers. The clocks: an access of agent u at clock c is before
+** what thread t does if known[t][u] >= c. Arriving adds what the thread knows to the barrier,
+** waiting adds what a complete phase gathered to the thread.
 */
 #include "order.h"
 
@@ -44,6 +44,7 @@ static void reset_clocks(ltT_order *order) {
 
 void ltT_restart_order(ltT_order *order) {
   memset(order->groups, 0, sizeof order->groups);
+  memset(order->stores, 0, sizeof order->stores);
   if (order->clocks != NULL) reset_clocks(order);
 }
 
@@ -103,28 +104,31 @@ bool ltT_is_known(const ltT_order *order, int thread, int agent, uint32_t clock)
   return order->clocks != NULL && row(order, order->known, thread)[agent] >= clock;
 }
 
-/* ---- Groups of cp.async --------------------------------------------------------------------- */
+/* ---- Groups of copies ----------------------------------------------------------------------- */
 
-void ltT_commit_group(ltT_order *order, int thread) { order->groups[thread].committed++; }
+void ltT_commit_group(ltT_groups *groups) { groups->committed++; }
 
-void ltT_wait_groups(ltT_order *order, int thread, uint32_t pending) {
-  ltT_groups *g = &order->groups[thread];
-  uint32_t landed = g->committed > pending ? g->committed - pending : 0;
-  if (landed > g->waited) g->waited = landed;
+void ltT_wait_groups(ltT_groups *g, uint32_t pending) {
+  uint32_t done = g->committed > pending ? g->committed - pending : 0;
+  if (done > g->waited) g->waited = done;
 }
 
-bool ltT_group_has_landed(const ltT_order *order, int agent, uint32_t group, int thread) {
-  const ltT_groups *g = &order->groups[agent];
+bool ltT_group_is_done(const ltT_groups *all, int agent, uint32_t group, int thread) {
+  const ltT_groups *g = &all[agent];
   const int warp = 32;
   if (agent == thread) return group <= g->waited;
   return group <= (agent / warp == thread / warp ? g->warp_published : g->published);
 }
 
+static void publish_groups(ltT_groups *g, bool is_block) {
+  g->warp_published = g->waited;
+  if (is_block) g->published = g->waited;
+}
+
 void ltT_meet(ltT_order *order, int first, int count, bool is_block) {
   for (int i = first; i < first + count; i++) {
-    ltT_groups *g = &order->groups[i];
-    g->warp_published = g->waited;
-    if (is_block) g->published = g->waited;
+    publish_groups(&order->groups[i], is_block);
+    publish_groups(&order->stores[i], is_block);
   }
   if (order->clocks != NULL) meet_clocks(order, first, count);
 }

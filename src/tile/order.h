@@ -1,6 +1,6 @@
 /*
 ** What orders the accesses of a block's threads beside the barriers of the block and of warps:
-** groups of cp.async that were waited for, and mbarriers, as vector clocks.
+** groups of asynchronous copies that were waited for, and mbarriers, as vector clocks.
 */
 #ifndef LUTILE_TILE_ORDER_H
 #define LUTILE_TILE_ORDER_H
@@ -13,10 +13,10 @@
 #define LTT_MAX_THREADS 1024 /* of a block, as CUDA has it */
 #define LTT_MAX_BARRIERS 64  /* of a block, that are told apart */
 
-/* A thread's groups of cp.async, counted from 1. */
+/* A thread's groups of copies, counted from 1. */
 typedef struct ltT_groups {
-  uint32_t committed;      /* cp_async_fence so far */
-  uint32_t waited;         /* those whose writes the thread itself sees, */
+  uint32_t committed;      /* so far */
+  uint32_t waited;         /* those that are done for the thread itself, */
   uint32_t warp_published; /* the other threads of its warp, after a barrier of the warp, */
   uint32_t published;      /* and those of the block, after a barrier */
 } ltT_groups;
@@ -28,8 +28,9 @@ typedef struct ltT_groups {
 typedef struct ltT_order {
   lt_allocator allocator;
   int threads;
-  ltT_groups groups[LTT_MAX_THREADS];
-  uint32_t *clocks; /* of the threads; NULL before there is an mbarrier */
+  ltT_groups groups[LTT_MAX_THREADS]; /* of cp.async */
+  ltT_groups stores[LTT_MAX_THREADS]; /* of TMA stores, which read shared memory */
+  uint32_t *clocks;                   /* of the threads; NULL before there is an mbarrier */
   uint32_t
       *known; /* [thread][agent]: the agent's accesses up to this clock are before the thread */
   uint32_t *gathered, *completed; /* [barrier][agent]: of arrivals; of those in complete phases */
@@ -50,11 +51,11 @@ static inline int ltT_barrier_agent(const ltT_order *order, int barrier) {
 /* A barrier of 'count' threads from 'first' on: all of them if 'is_block', else of one warp. */
 void ltT_meet(ltT_order *order, int first, int count, bool is_block);
 
-/* cp_async_fence and cp_async_wait of a thread: at most 'pending' committed groups stay in flight. */
-void ltT_commit_group(ltT_order *order, int thread);
-void ltT_wait_groups(ltT_order *order, int thread, uint32_t pending);
-/* Whether group 'group' of the agent has arrived for 'thread'. */
-bool ltT_group_has_landed(const ltT_order *order, int agent, uint32_t group, int thread);
+/* A thread closes a group; it waits until at most its last 'pending' ones are not done. */
+void ltT_commit_group(ltT_groups *groups);
+void ltT_wait_groups(ltT_groups *groups, uint32_t pending);
+/* Whether group 'group' of thread 'agent' is done, as far as 'thread' can know. */
+bool ltT_group_is_done(const ltT_groups *all, int agent, uint32_t group, int thread);
 
 /* mbarriers: a thread arrives; a phase completes, the 'phase'-th; a thread has waited for it. */
 void ltT_arrive(ltT_order *order, int thread, int barrier);

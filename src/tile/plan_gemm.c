@@ -181,14 +181,14 @@ static bool copy_tile(ltT_gemm_run *run, int side, int64_t step) {
 static bool copy_tiles(ltT_gemm_run *run, int64_t step, int64_t steps) {
   if (step < steps && !(copy_tile(run, 0, step) && copy_tile(run, 1, step))) return false;
   for (int64_t t = 0; run->order != NULL && t < run->threads; t++)
-    ltT_commit_group(run->order, (int)t);
+    ltT_commit_group(&run->order->groups[t]);
   return true;
 }
 
 /* All threads wait for their groups but 'pending'. */
 static void wait_groups(ltT_gemm_run *run, int64_t pending) {
   for (int64_t t = 0; run->order != NULL && t < run->threads; t++)
-    ltT_wait_groups(run->order, (int)t, (uint32_t)pending);
+    ltT_wait_groups(&run->order->groups[t], (uint32_t)pending);
 }
 
 static void barrier(ltT_gemm_run *run) {
@@ -351,9 +351,9 @@ static void begin_block(ltT_gemm_run *run) {
 }
 
 /*
-** The ring: while a stage is multiplied, those after it are on their way. The barrier says both that
-** the stage has arrived and that nobody reads the one before, which is filled anew. With one stage a
-** second barrier says the latter.
+** The ring: while a stage is multiplied, those after it are on their way. The barrier says both
+** that the stage has arrived and that nobody reads the one before, which is filled anew. With one
+** stage a second barrier says the latter.
 */
 static bool run_steps(ltT_gemm_run *run) {
   int64_t tile = run->plan->tile[2], steps = (run->size[2] + tile - 1) / tile;

@@ -1,10 +1,10 @@
 /*
-** A planned matrix product on the host: D = alpha * A * B^T + beta * C, block by block, thread by thread
-** and value by value, through the plan's layouts of shared memory, copies and fragments.
+** A planned matrix product on the host: D = alpha * A * B^T + beta * C, block by block, thread by
+** thread and value by value, through the plan's layouts of shared memory, copies and fragments.
 **
 ** Each block keeps a ring of stages of A's and B's tiles in shared memory. Its threads copy tiles
-** there (as by cp.async, some stages ahead), meet at a barrier, load their fragments and meet in the
-** atoms. Tiles are filled with zeros beyond the matrices.
+** there (as by cp.async, some stages ahead), meet at a barrier, load their fragments and meet in
+** the atoms. Tiles are filled with zeros beyond the matrices.
 */
 #ifndef LUTILE_TILE_PLAN_GEMM_H
 #define LUTILE_TILE_PLAN_GEMM_H

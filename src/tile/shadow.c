@@ -28,7 +28,13 @@ static bool is_in_flight(const ltT_cell *cell, const ltT_actor *actor, int threa
   int agent = (int)cell->write.agent;
   if (order == NULL || cell->write.epoch == 0) return false;
   if (agent >= order->threads) return !ltT_is_known(order, thread, agent, cell->write.clock);
-  return cell->group != 0 && !ltT_group_has_landed(order, agent, cell->group, thread);
+  return cell->group != 0 && !ltT_group_is_done(order->groups, agent, cell->group, thread);
+}
+
+/* A TMA store may still read what is to be written. */
+static bool is_being_stored(const ltT_cell *cell, const ltT_actor *actor, int thread) {
+  return actor->order != NULL && cell->store != 0 &&
+         !ltT_group_is_done(actor->order->stores, (int)cell->storer, cell->store, thread);
 }
 
 /*
@@ -57,11 +63,15 @@ static ltT_stamp stamp_of(const ltT_actor *actor, int thread) {
 }
 
 /* Later reads of one epoch join: the stamp then stands for several threads. */
-static void stamp_read(ltT_cell *cell, const ltT_actor *actor, int thread) {
+static void stamp_read(ltT_cell *cell, const ltT_actor *actor, int thread,
+                       const ltT_flight *flight) {
   bool joins = cell->read.epoch == actor->epoch && (int)cell->read.agent != thread;
   bool is_several = joins || (cell->read.epoch == actor->epoch && cell->read.is_several);
   cell->read = stamp_of(actor, thread);
   cell->read.is_several = is_several;
+  if (flight->store == 0) return;
+  cell->store = flight->store;
+  cell->storer = (uint32_t)thread;
 }
 
 static void stamp_write(ltT_cell *cell, const ltT_actor *actor, int thread,
@@ -87,6 +97,12 @@ static ltT_finding find_clash(const ltT_cell *cell, const ltT_actor *actor, int 
     *clash = (ltT_clash){access, LT_WRITE, cell->write};
     return LT_IN_FLIGHT;
   }
+  if (access == LT_WRITE && is_being_stored(cell, actor, thread)) {
+    *clash = (ltT_clash){access, LT_READ, cell->read};
+    clash->other.agent = cell->storer;
+    clash->other.is_several = 0;
+    return LT_IN_FLIGHT;
+  }
   bool is_mbarrier = actor->order != NULL && (int)cell->write.agent >= actor->order->threads;
   if (!is_mbarrier && is_unordered(&cell->write, actor, thread)) {
     *clash = (ltT_clash){access, LT_WRITE, cell->write};
@@ -106,7 +122,7 @@ static ltT_finding note_cell(ltT_cell *cell, const ltT_actor *actor, int thread,
   if (access == LT_WRITE)
     stamp_write(cell, actor, thread, flight);
   else
-    stamp_read(cell, actor, thread);
+    stamp_read(cell, actor, thread, flight);
   return LT_FINE;
 }
 

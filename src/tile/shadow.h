@@ -29,11 +29,12 @@ typedef struct ltT_actor {
   const ltT_site *sites;
 } ltT_actor;
 
-/* How a write goes on after the instruction; all 0: it does not. */
+/* How an access goes on after the instruction; all 0: it does not. */
 typedef struct ltT_flight {
   uint32_t group; /* of the thread's cp.async, counted from 1; 0: none */
   int agent;      /* the mbarrier on which it completes; 0: none */
   uint32_t phase; /* the phase of that, counted from 1 */
+  uint32_t store; /* of a read: the thread's group of TMA stores; 0: none */
 } ltT_flight;
 
 /* One access to a byte of shared memory. */
@@ -49,7 +50,9 @@ typedef struct ltT_stamp {
 /* The last write and read of a byte. */
 typedef struct ltT_cell {
   ltT_stamp write, read;
-  uint32_t group; /* of cp.async of the thread that wrote; 0: none */
+  uint32_t group;  /* of cp.async of the thread that wrote; 0: none */
+  uint32_t store;  /* of TMA stores that read it last; 0: none */
+  uint32_t storer; /* the thread of that */
 } ltT_cell;
 
 typedef struct ltT_shadow {
@@ -75,7 +78,7 @@ ltT_shadow *ltT_new_shadow(void *place, size_t size, bool is_shared, const ltT_a
 
 /*
 ** Notes a thread's access to bytes 'begin' to 'end' - 1, and tells what is wrong with it. 'flight'
-** says how a write goes on.
+** says how it goes on.
 */
 ltT_finding ltT_note(ltT_shadow *shadow, int thread, const ltT_flight *flight, size_t begin,
                      size_t end, ltT_access access, ltT_clash *clash);
