@@ -92,6 +92,13 @@ describe("a layout as a function", function()
       "image_layout: no layout has the offsets of (3,2):(2,3), each once and in ascending order")
   end)
 
+  it("of dynamic integers has an image in numbers, and no layout of it", function()
+    assert.same({ 0, 2, 4, 6 }, parse "?4:2":image())
+    assert.has_error(function() parse "?4:2":image_layout() end, "image_layout: ?4:2 has "
+      .. "dynamic integers, and the modes of its image would depend on their "
+      .. "values; image lists its offsets")
+  end)
+
   it("without elements is onto nothing, and one to one", function()
     local empty = parse "(0,4):(1,2)"
     assert.is_true(empty:is_bijective())

@@ -62,6 +62,10 @@ describe("arithmetic of tuples", function()
     assert.equal(4, lutile.max(2, { 3, 4 }))
     assert.equal(2, lutile.min(2, { 3, 4 }))
     assert.equal(6, lutile.gcd(12, { 18, 24 }))
+    assert.equal(6, lutile.gcd(-6))
+    assert.equal(2, lutile.gcd(math.mininteger, 6))
+    assert.has_error(function() lutile.gcd(math.mininteger, 0) end,
+      "gcd: the divisor is 2^63 (integers have 64 bits)")
   end)
 
   it("keeps flags", function()

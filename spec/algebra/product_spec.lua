@@ -22,6 +22,27 @@ describe("logical_product", function()
       if accepted then laws.logical_product(a, b, r) end
     end)
   end)
+
+  it("of layouts that are one to one is one to one, for small pairs", function()
+    enumerate.each_pair(function(a, b)
+      if not (a:is_injective() and b:is_injective()) then return end
+      local accepted, r = pcall(lutile.logical_product, a, b)
+      if accepted and not r:is_injective() then
+        error(("the copies in %s * %s = %s overlap"):format(a, b, r))
+      end
+    end)
+  end)
+
+  it("is refused where the copies run out of places between the modes of the block", function()
+    local block = parse "(3,4):(3,16)"
+    assert.equal(parse "((3,4),3):((3,16),1)", block * 3)
+    assert.has_error(function() return block * 4 end, "logical_product: the copies of "
+      .. "(3,4):(3,16) that 4:1 asks for overlap: 3 fit between its modes, at 3:1; a cosize of at "
+      .. "most 3 would work")
+    local past = parse "(2,2):(3,16)" * parse "2:6" -- one place more than there are, and free
+    assert.equal(parse "((2,2),2):((3,16),12)", past)
+    assert.is_true(past:is_injective())
+  end)
 end)
 
 describe("blocked_product and raked_product", function()
@@ -29,6 +50,14 @@ describe("blocked_product and raked_product", function()
     local block, tiler = parse "(2,5):(5,1)", parse "(3,4):(1,3)"
     assert.equal(parse "((2,3),(5,4)):((5,10),(1,30))", block:blocked_product(tiler))
     assert.equal(parse "((3,2),(4,5)):((10,5),(30,1))", block:raked_product(tiler))
+  end)
+
+  it("pair up any number of modes in time that grows with it", function()
+    local shape, count = {}, 50000
+    for i = 1, count do shape[i] = 1 end
+    local block, start = lutile.make_layout(shape), os.clock()
+    assert.equal(count, lutile.rank(block:blocked_product(block)))
+    assert.is_true(os.clock() - start < 2)
   end)
 end)
 

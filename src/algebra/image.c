@@ -234,6 +234,12 @@ const lt_value *lt_image_layout(lt_arena *arena, const lt_value *layout) {
   image r;
   ltA_mark mark = ltA_get_mark(arena);
   if (!ltA_function_of(arena, "image_layout", layout, &f)) return NULL;
+  if (!lt_is_static(layout))
+    return ltA_fail(
+        arena, LT_INVALID,
+        "image_layout: %v has dynamic integers, and the modes of its image would depend "
+        "on their values; image lists its offsets",
+        layout);
   if (f.size == 0) return ltA_pair(arena, lt_integer(arena, 0), lt_integer(arena, 1));
   if (image_by_algebra(arena, &f, &r)) return ltA_keep(arena, mark, image_layout(arena, &r));
   int64_t *offsets = ltA_sorted_offsets(arena, "image_layout", &f);

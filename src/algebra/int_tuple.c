@@ -319,8 +319,27 @@ static const lt_value *fold_leaves(lt_arena *arena, const char *operation,
   return ltA_from_int(arena, result);
 }
 
+/* Of INT64_MIN, itself again and 0 alone it is 2^63, which no integer holds. */
+static bool has_huge_divisor(const lt_value *const *tuples, size_t n) {
+  bool is_found = false;
+  for (size_t i = 0; i < n; i++) {
+    for (const lt_value *node = tuples[i]; node < ltA_next(tuples[i]); node++) {
+      if (!ltA_is_integer(node)) continue;
+      if (node->value != INT64_MIN && node->value != 0) return false;
+      is_found |= node->value == INT64_MIN;
+    }
+  }
+  return is_found;
+}
+
 const lt_value *lt_gcd(lt_arena *arena, const lt_value *const *tuples, size_t n) {
-  return fold_leaves(arena, "gcd", tuples, n, common_divisor);
+  const lt_value *divisor = fold_leaves(arena, "gcd", tuples, n, common_divisor);
+  if (divisor == NULL) return NULL;
+  if (has_huge_divisor(tuples, n))
+    return ltA_fail(arena, LT_OVERFLOW, "gcd: the divisor is 2^63 (integers have 64 bits)");
+  lt_int x = ltA_int(divisor);
+  if (x.value < 0) x.value = -x.value; /* the only one, which was combined with none */
+  return ltA_from_int(arena, x);
 }
 
 const lt_value *lt_max(lt_arena *arena, const lt_value *const *tuples, size_t n) {
