@@ -78,6 +78,8 @@ describe("the name", function()
     source:fill(3)
     source:copy(target)
     source:axpby(2, 1, target) -- y = 2 x + 1 y
+    assert.error_matches(function() source:axpby({}, 1, target) end, "bad argument #1 to 'axpby'")
+    assert.error_matches(function() source:axpby(2, {}, target) end, "bad argument #2 to 'axpby'")
     for i = 0, 3 do assert.equal(9, target(i)) end
     assert.is_true(layout:is_layout() and not layout:is_tuple() and tuple:is_tuple())
   end)

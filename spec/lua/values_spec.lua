@@ -54,6 +54,8 @@ describe("operators on layouts", function()
   it("are not defined on other values", function()
     assert.equal("'+' is not defined for a layout and a number",
       message_of(function() return a + 1 end))
+    assert.equal("'*' is not defined for an integer and a string",
+      message_of(function() return dyn(4) * "x" end))
     assert.equal("'<' is not defined for a layout and a layout",
       message_of(function() return a < b end))
     assert.equal("'/' divides layouts: integers are divided by '//'",
@@ -150,6 +152,8 @@ describe("fields and modes", function()
 
   it("are refused under other names", function()
     assert.equal("a layout has no field 'shpae'", message_of(function() return l.shpae end))
+    assert.equal("an integer has no field 'stride'",
+      message_of(function() return dyn(4).stride end))
     assert.equal("a tuple has no field 'stride'", message_of(function() return l.shape.stride end))
   end)
 

@@ -150,6 +150,24 @@ describe("sync", function()
       .. "[thread (0,0,0) of block (0,0,0)]", message)
   end)
 
+  it("is no place for what a C function calls", function()
+    for _, call in ipairs {
+      function(f) table.sort({ 3, 2, 1 }, function(a, b) f() return a < b end) end,
+      function(f) return (("abc"):gsub(".", function() f() end)) end,
+    } do
+      local message = message_of(function() call(sync) end, { block = 2 })
+      assert.matches("host_spec.lua:%d+: sync: called from within a C function .*, which cannot "
+        .. "stop the thread %[thread %(0,0,0%)", message)
+    end
+  end)
+
+  it("has the script's line also where pcall calls it", function()
+    local message = message_of(function()
+      if threadIdx.x == 0 then pcall(sync) end
+    end, { block = 2 })
+    assert.matches("^spec/tile/host_spec.lua:%d+: sync: waits for thread %(1,0,0%)", message)
+  end)
+
   it("leaves the kernel's own coroutines alone", function()
     local sum = 0
     launch(function()

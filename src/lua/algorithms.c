@@ -228,6 +228,8 @@ static int axpby(lua_State *L) {
 /* x:axpby(alpha, beta, y) */
 static int axpby_of(lua_State *L) {
   lua_settop(L, 4);
+  luaL_checknumber(L, 2); /* here, where the arguments are still where the caller wrote them */
+  luaL_checknumber(L, 3);
   lua_pushvalue(L, 1);
   lua_copy(L, 2, 1);
   lua_replace(L, 2);

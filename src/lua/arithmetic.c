@@ -11,8 +11,9 @@ typedef struct operands {
 } operands;
 
 static int refuse(lua_State *L, ltL_state *S, const char *operator) {
-  return luaL_error(L, "'%s' is not defined for a %s and a %s", operator, ltL_type_name(L, S, 1),
-                    ltL_type_name(L, S, 2));
+  const char *x = ltL_type_name(L, S, 1), *y = ltL_type_name(L, S, 2);
+  return luaL_error(L, "'%s' is not defined for %s %s and %s %s", operator, ltL_article(x), x,
+                    ltL_article(y), y);
 }
 
 static bool is_number(const lt_value *v) {
@@ -56,7 +57,8 @@ static int value_sub(lua_State *L) {
 
 int ltL_negate(lua_State *L, ltL_state *S) {
   const lt_value *x = ltL_convert(L, S, 1);
-  if (!is_number(x)) return luaL_error(L, "'-' is not defined for a %s", ltL_type_name(L, S, 1));
+  const char *name = ltL_type_name(L, S, 1);
+  if (!is_number(x)) return luaL_error(L, "'-' is not defined for %s %s", ltL_article(name), name);
   return ltL_push_value(L, S, negative(S, x));
 }
 

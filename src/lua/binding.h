@@ -148,6 +148,8 @@ int ltL_type_error(lua_State *L, const ltL_state *S, const ltL_argument *argumen
                    const char *wanted);
 /* What the value at 'index' is called in messages: "layout", "number", "FILE*". */
 const char *ltL_type_name(lua_State *L, const ltL_state *S, int index);
+/* "a" or "an", as the name of a type is spoken. */
+const char *ltL_article(const char *name);
 
 /*
 ** The value at 'index' in the arena: numbers, tables and values of this state. NULL where it is

@@ -42,6 +42,11 @@ const char *ltL_type_name(lua_State *L, const ltL_state *S, int index) {
   return name != NULL ? name : luaL_typename(L, index);
 }
 
+const char *ltL_article(const char *name) {
+  bool is_spelled = strncmp(name, "MMA", 3) == 0;
+  return is_spelled || strchr("aeiou", name[0]) != NULL ? "an" : "a";
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 int ltL_argument_error(lua_State *L, const ltL_argument *argument, const char *message) {

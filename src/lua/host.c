@@ -38,6 +38,16 @@ ltL_thread *ltL_running_thread(lua_State *L, ltL_launch *H, const char *function
   return t;
 }
 
+ltL_thread *ltL_waiting_thread(lua_State *L, ltL_launch *H, const char *function) {
+  ltL_thread *t = ltL_running_thread(L, H, function);
+  if (!lua_isyieldable(L))
+    luaL_error(L,
+               "%s: called from within a C function (by what table.sort or string.gsub calls, or a "
+               "finalizer), which cannot stop the thread",
+               function);
+  return t;
+}
+
 /* x, y, z of a number that counts x fastest. */
 static void push_coordinate(lua_State *L, const lua_Integer extent[3], lua_Integer i) {
   lua_pushfstring(L, "(%I,%I,%I)", (LUAI_UACINT)(i % extent[0]),
@@ -50,12 +60,18 @@ static void push_block_coordinate(lua_State *L, const ltL_launch *H) {
                   (LUAI_UACINT)H->block_index[2]);
 }
 
+bool ltL_find_place(lua_State *L, lua_Debug *at) {
+  for (int level = 1; lua_getstack(L, level, at); level++)
+    if (lua_getinfo(L, "Sl", at) && at->currentline >= 0) return true;
+  return false;
+}
+
 void ltL_note_place(lua_State *L, ltL_thread *t) {
   lua_Debug at;
   t->file[0] = '?';
   t->file[1] = '\0';
   t->line = 0;
-  if (!lua_getstack(L, 1, &at) || !lua_getinfo(L, "Sl", &at)) return;
+  if (!ltL_find_place(L, &at)) return;
   memcpy(t->file, at.short_src, sizeof t->file);
   t->line = at.currentline;
 }
@@ -82,7 +98,7 @@ static void release_barrier(ltL_launch *H) {
 /* sync(): the barrier of the block. The last thread to come releases the others and goes on. */
 static int sync(lua_State *L) {
   ltL_launch *H = ltL_check_launch(L, "sync");
-  ltL_thread *t = ltL_running_thread(L, H, "sync");
+  ltL_thread *t = ltL_waiting_thread(L, H, "sync");
   t->wait = AT_BARRIER;
   if (++H->at_barrier == H->thread_count) {
     release_barrier(H);
@@ -99,7 +115,7 @@ int ltL_check_thread(lua_State *L, const char *function, const char *atom, int *
   if (H == NULL)
     luaL_error(L, "%s: %s works only within a kernel, where its threads meet: launch starts one",
                function, atom);
-  ltL_running_thread(L, H, function);
+  ltL_waiting_thread(L, H, function);
   *count = H->thread_count;
   return H->current;
 }
@@ -168,7 +184,7 @@ static int run_meeting(lua_State *L, ltL_state *S, ltL_launch *H, const ltL_meet
 
 int ltL_meet(lua_State *L, ltL_state *S, const ltL_meeting *meeting, const int slots[]) {
   ltL_launch *H = ltL_find_launch(L);
-  ltL_thread *t = ltL_running_thread(L, H, meeting->function);
+  ltL_thread *t = ltL_waiting_thread(L, H, meeting->function);
   t->wait = AT_ATOM;
   t->meeting = *meeting;
   ltL_note_place(L, t);

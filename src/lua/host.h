@@ -63,6 +63,8 @@ ltL_launch *ltL_find_launch(lua_State *L);
 ltL_launch *ltL_check_launch(lua_State *L, const char *function);
 /* The running thread, which must be the coroutine that calls: a barrier holds whole threads. */
 ltL_thread *ltL_running_thread(lua_State *L, ltL_launch *H, const char *function);
+/* The same for one that is about to wait, which it cannot where C functions are on its stack. */
+ltL_thread *ltL_waiting_thread(lua_State *L, ltL_launch *H, const char *function);
 
 /* Pushes a launch that has not started; raises, naming 'function', where a block is too large. */
 ltL_launch *ltL_new_launch(lua_State *L, const char *function, const lua_Integer grid[3],
@@ -74,6 +76,8 @@ bool ltL_read_checks(lua_State *L, int index);
 int ltL_read_architecture(lua_State *L, const char *function, int index);
 void ltL_set_architecture(ltL_launch *H, int architecture);
 
+/* The innermost line of a script on the stack; false where there is none. */
+bool ltL_find_place(lua_State *L, lua_Debug *at);
 /* Notes where in the script the thread waits. */
 void ltL_note_place(lua_State *L, ltL_thread *t);
 /* Appends thread 'i' to the message at the top. */

@@ -27,7 +27,7 @@ static int find_site(ltL_launch *H, const lua_Debug *at) {
 /* The number of the script's line that called; 0 where there is none. */
 static int current_site(lua_State *L, ltL_launch *H) {
   lua_Debug at;
-  if (!lua_getstack(L, 1, &at) || !lua_getinfo(L, "Sl", &at)) return 0;
+  if (!ltL_find_place(L, &at)) return 0;
   return find_site(H, &at);
 }
 

@@ -150,7 +150,7 @@ static int wait(lua_State *L) {
   lua_Integer parity = luaL_checkinteger(L, 2);
   if (parity != 0 && parity != 1)
     return luaL_error(L, "wait_barrier: a phase's parity is 0 or 1, not %I", (LUAI_UACINT)parity);
-  ltL_thread *t = ltL_running_thread(L, H, "wait_barrier");
+  ltL_thread *t = ltL_waiting_thread(L, H, "wait_barrier");
   if (is_over(b, (uint32_t)parity)) {
     see_phase(H, H->current, b);
     return 0;

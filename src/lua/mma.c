@@ -359,7 +359,7 @@ static int mma_index(lua_State *L) {
       return ltL_push_value(L, S, ltT_mma_threads(ltL_mma_value(m->tiled)));
   }
   if (push_plain_field(L, &m->atom, name) || push_value_field(L, S, m, name)) return 1;
-  return luaL_error(L, "a %s has no field '%s'", kind_name(m), name);
+  return luaL_error(L, "%s %s has no field '%s'", ltL_article(kind_name(m)), kind_name(m), name);
 }
 
 static int mma_tostring(lua_State *L) {

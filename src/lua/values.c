@@ -36,7 +36,8 @@ static int value_concat(lua_State *L) {
   for (int operand = 1; operand <= 2; operand++) {
     if (lua_type(L, operand) != LUA_TSTRING) continue;
     const char *other = ltL_type_name(L, S, 3 - operand);
-    return luaL_error(L, "'..' composes layouts: tostring joins a %s and a string", other);
+    return luaL_error(L, "'..' composes layouts: tostring joins %s %s and a string",
+                      ltL_article(other), other);
   }
   return run_upvalue(L, S);
 }
@@ -66,8 +67,9 @@ static int value_unm(lua_State *L) {
 static int value_bnot(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   lua_settop(L, 1);
+  const char *name = ltL_type_name(L, S, 1);
   if (!on_layouts(L, S))
-    return luaL_error(L, "'~' inverts layouts, not a %s", ltL_type_name(L, S, 1));
+    return luaL_error(L, "'~' inverts layouts, not %s %s", ltL_article(name), name);
   return run_upvalue(L, S);
 }
 
@@ -154,7 +156,8 @@ static int index_with_name(lua_State *L, ltL_state *S, const lt_value *v) {
   ltL_restart(L, S);
   const lt_value *field = find_field(v, name);
   if (field != NULL) return ltL_push_value(L, S, field);
-  return luaL_error(L, "a %s has no field '%s'", lt_kind_name(lt_kind_of(v)), name);
+  const char *kind = lt_kind_name(lt_kind_of(v));
+  return luaL_error(L, "%s %s has no field '%s'", ltL_article(kind), kind, name);
 }
 
 /* A[i] is mode i, counting from 0; A.name a field or a method. */
@@ -171,7 +174,8 @@ static int value_index(lua_State *L) {
 static int value_newindex(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   const lt_value *v = check_self(L, S);
-  return luaL_error(L, "a %s is immutable", lt_kind_name(lt_kind_of(v)));
+  const char *kind = lt_kind_name(lt_kind_of(v));
+  return luaL_error(L, "%s %s is immutable", ltL_article(kind), kind);
 }
 
 static int value_len(lua_State *L) {
