@@ -177,6 +177,21 @@ describe("an mbarrier", function()
       message_of(function() lutile.wait_barrier(0, 0) end, {}))
   end)
 
+  it("belongs to its block", function()
+    local kept
+    local function kernel()
+      kept = kept or lutile.make_smem_barrier()
+      if lutile.blockIdx.x == 0 then lutile.initialize_barrier(kept) end
+      lutile.arrive_barrier(kept)
+    end
+    assert.matches("arrive_barrier: the mbarrier is of another block %[thread %(0,0,0%) of block "
+      .. "%(1,0,0%)%]$", message_of(kernel, { grid = 2 }))
+    for _, checks in ipairs { true, false } do
+      assert.matches("initialize_barrier: the mbarrier is of another block",
+        message_of(kernel, { checks = checks }))
+    end
+  end)
+
   it("that no phase of completes says what it lacks", function()
     local message = message_of(function()
       local b = lutile.make_smem_barrier()

@@ -12,9 +12,9 @@
 
 /* ---- Making and checking -------------------------------------------------------------------- */
 
-static void push_new(lua_State *L, int number) {
+static void push_new(lua_State *L, int number, lua_Integer slot) {
   ltL_mbarrier *b = lua_newuserdatauv(L, sizeof *b, 0);
-  *b = (ltL_mbarrier){.number = number};
+  *b = (ltL_mbarrier){.number = number, .slot = slot};
   luaL_setmetatable(L, TYPE_NAME);
 }
 
@@ -28,7 +28,7 @@ static int make_barrier(lua_State *L) {
   if (lua_rawgeti(L, -1, i) == LUA_TNIL) {
     if (H->mbarrier_count == LTT_MAX_BARRIERS)
       return luaL_error(L, "make_smem_barrier: a block has %d mbarriers at most", LTT_MAX_BARRIERS);
-    push_new(L, H->mbarrier_count++);
+    push_new(L, H->mbarrier_count++, i);
     lua_pushvalue(L, -1);
     lua_rawseti(L, -4, i);
   }
@@ -47,8 +47,21 @@ static ltL_mbarrier *check_barrier(lua_State *L, const char *function, int index
   return b;
 }
 
-ltL_mbarrier *ltL_check_mbarrier(lua_State *L, ltL_launch *H, const char *function, int index) {
+/* The same, of the block that runs: one that was kept from another is none. */
+static ltL_mbarrier *check_own(lua_State *L, const char *function, int index) {
   ltL_mbarrier *b = check_barrier(L, function, index);
+  index = lua_absindex(L, index);
+  ltL_push_launch(L);
+  lua_getiuservalue(L, -1, LTL_SHARED_BUFFERS);
+  lua_rawgeti(L, -1, b->slot);
+  bool is_own = lua_rawequal(L, -1, index);
+  lua_pop(L, 3);
+  if (!is_own) luaL_error(L, "%s: the mbarrier is of another block", function);
+  return b;
+}
+
+ltL_mbarrier *ltL_check_mbarrier(lua_State *L, ltL_launch *H, const char *function, int index) {
+  ltL_mbarrier *b = check_own(L, function, index);
   if (b->count == 0) luaL_error(L, "%s: mbarrier %d is not initialized", function, b->number);
   if (b->initializer != H->current && b->epoch == H->actor.epoch)
     luaL_error(L, "%s: mbarrier %d was initialized by another thread, and no barrier lies between",
@@ -60,7 +73,7 @@ ltL_mbarrier *ltL_check_mbarrier(lua_State *L, ltL_launch *H, const char *functi
 static int initialize(lua_State *L) {
   const char *function = "initialize_barrier";
   ltL_launch *H = ltL_check_launch(L, function);
-  ltL_mbarrier *b = check_barrier(L, function, 1);
+  ltL_mbarrier *b = check_own(L, function, 1);
   lua_Integer count = luaL_optinteger(L, 2, 1);
   if (count < 1 || count > MAX_COUNT)
     return luaL_error(L, "%s: %I arrivals, where a phase has 1 to %d", function, (LUAI_UACINT)count,

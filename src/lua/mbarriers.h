@@ -7,7 +7,8 @@
 #include "host.h"
 
 typedef struct ltL_mbarrier {
-  int number;       /* in its block */
+  int number;       /* in its block, */
+  lua_Integer slot; /* and among the block's buffers of shared memory */
   uint32_t count;   /* arrivals of a phase; 0: not initialized */
   uint32_t pending; /* arrivals that this phase lacks */
   int64_t bytes;    /* and bytes of copies, which may come before they are expected */
