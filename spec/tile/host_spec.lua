@@ -37,6 +37,14 @@ describe("launch", function()
     assert.equal(1, seen["201 310"])
   end)
 
+  it("is refused in finalizers, where its memory would not be given back", function()
+    local accepted, message
+    setmetatable({}, { __gc = function() accepted, message = pcall(launch, print, {}) end })
+    collectgarbage()
+    assert.is_false(accepted)
+    assert.equal("launch: not in a finalizer, whose own values may stay without one", message)
+  end)
+
   it("has one thread of one block by default", function()
     local count = 0
     launch(function() count = count + 1 end, {})

@@ -150,6 +150,11 @@ int ltL_type_error(lua_State *L, const ltL_state *S, const ltL_argument *argumen
 const char *ltL_type_name(lua_State *L, const ltL_state *S, int index);
 /* "a" or "an", as the name of a type is spoken. */
 const char *ltL_article(const char *name);
+/*
+** An error where a finalizer runs: a Lua state that is being closed gives new values no finalizer,
+** so that what holds memory of its own cannot be made there.
+*/
+void ltL_check_finalizable(lua_State *L, const char *what);
 
 /*
 ** The value at 'index' in the arena: numbers, tables and values of this state. NULL where it is

@@ -215,6 +215,7 @@ ltL_launch *ltL_new_launch(lua_State *L, const char *function, const lua_Integer
   if (count > LTL_MAX_BLOCK)
     luaL_error(L, "%s: a block has at most %d threads, not %I", function, LTL_MAX_BLOCK,
                (LUAI_UACINT)count);
+  ltL_check_finalizable(L, function);
   size_t size = sizeof(ltL_launch) + (size_t)count * sizeof(ltL_thread);
   ltL_launch *H = lua_newuserdatauv(L, size, 2);
   memset(H, 0, size);

@@ -37,8 +37,14 @@ ltL_state *ltL_find_state(lua_State *L) {
   return S;
 }
 
+void ltL_check_finalizable(lua_State *L, const char *what) {
+  if (lua_gc(L, LUA_GCISRUNNING) < 0)
+    luaL_error(L, "%s: not in a finalizer, whose own values may stay without one", what);
+}
+
 /* The arena comes last: until then the userdata is whole, and holds nothing to free. */
 static ltL_state *new_state(lua_State *L) {
+  ltL_check_finalizable(L, "opening lutile");
   push_state_metatable(L);
   ltL_state *S = lua_newuserdatauv(L, sizeof *S, 0);
   *S = (ltL_state){.metatable_reference = LUA_NOREF, .methods_reference = LUA_NOREF};
