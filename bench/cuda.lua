@@ -1,5 +1,7 @@
--- What lutile.cuda costs on a GPU: copies beside the device's own copy, a launch's time on the
--- host, compiling a template, a kernel from the cache. Usage: lutile bench/cuda.lua
+-- What lutile.cuda costs on a GPU: copies beside the device's own copy, transpositions by other
+-- plans, a launch's time on the host, compiling a template, a kernel from the cache.
+-- Usage: lutile bench/cuda.lua [copies] [variants] [launches] [compiling]; without names, all but
+-- the variants.
 
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
@@ -56,21 +58,37 @@ local function random_bytes(tensor)
   cuda.synchronize()
 end
 
-local function bench_copy(what, dtype, from, to)
-  local bits = dtype == "f16" and 16 or 32
-  local n = GIB * 8 // bits
-  local source, target = cuda.tensor(dtype, from(n)), cuda.tensor(dtype, to(n))
-  random_bytes(source)
-  local own, ours, copy = {}, {}, cuda.prepare_copy(source, target)
+-- Medians of the device's own copy of 1 GiB and of each of the copies, interleaved.
+local function compare(source, target, copies)
+  local own, ours = {}, {}
+  for i in ipairs(copies) do ours[i] = {} end
   for round = 1, 3 do
     own[round] = time(function() driver.move(target.data, 0, source.data, 0, GIB) end)
-    ours[round] = time(copy)
+    for i, copy in ipairs(copies) do ours[i][round] = time(copy) end
   end
-  own, ours = median(own), median(ours)
-  print(("copy of 1 GiB %-4s %-12s %6.0f GB/s, the device's own %6.0f GB/s: %5.1f %%"):format(dtype,
+  for i in ipairs(copies) do ours[i] = median(ours[i]) end
+  return median(own), ours
+end
+
+local function report_copy(dtype, what, ours, own)
+  print(("copy of 1 GiB %-4s %-32s %6.0f GB/s, the device's own %6.0f GB/s: %5.1f %%"):format(dtype,
     what, rate(ours), rate(own), 100 * own / ours))
+end
+
+local function with_tensors(dtype, from, to, f)
+  local n = GIB * 8 // (dtype == "f16" and 16 or 32)
+  local source, target = cuda.tensor(dtype, from(n)), cuda.tensor(dtype, to(n))
+  random_bytes(source)
+  f(source, target)
   source.data:free()
   target.data:free()
+end
+
+local function bench_copy(what, dtype, from, to)
+  with_tensors(dtype, from, to, function(source, target)
+    local own, ours = compare(source, target, { cuda.prepare_copy(source, target) })
+    report_copy(dtype, what, ours[1], own)
+  end)
 end
 
 local function side(n) return math.tointeger(2 ^ (math.floor(math.log(n, 2) + 0.5) // 2)) end
@@ -78,19 +96,49 @@ local function flat(n) return make_layout(n) end
 local function columns(n) return make_layout { side(n), n // side(n) } end
 local function rows(n) return make_layout({ side(n), n // side(n) }, lutile.LayoutRight) end
 
-for _, dtype in ipairs { "f32", "f16" } do
-  bench_copy("contiguous", dtype, flat, flat)
-  bench_copy("transposed", dtype, columns, rows)
+local sections = {}
+
+function sections.copies()
+  for _, dtype in ipairs { "f32", "f16" } do
+    bench_copy("contiguous", dtype, flat, flat)
+    bench_copy("transposed", dtype, columns, rows)
+  end
+end
+
+-- Tiles in bytes along a and b, the order of blocks, and whether caches are passed by.
+local function list_variants(bytes)
+  local variants = {}
+  for _, tile in ipairs { { 128, 128 }, { 128, 256 }, { 256, 128 }, { 256, 256 } } do
+    for _, group in ipairs { 0, 8, 32 } do
+      for _, streaming in ipairs { false, true } do
+        variants[#variants + 1] = { tile_a = tile[1] // bytes, tile_b = tile[2] // bytes,
+          group = group, streaming = streaming }
+      end
+    end
+  end
+  return variants
+end
+
+local function variant_name(v)
+  return ("tile %dx%d group %d%s"):format(v.tile_a, v.tile_b, v.group,
+    v.streaming and " streaming" or "")
+end
+
+local function bench_variants(dtype, bytes)
+  with_tensors(dtype, columns, rows, function(source, target)
+    local variants, copies = list_variants(bytes), {}
+    for i, v in ipairs(variants) do copies[i] = cuda.prepare_copy(source, target, nil, v) end
+    local own, ours = compare(source, target, copies)
+    for i, v in ipairs(variants) do report_copy(dtype, variant_name(v), ours[i], own) end
+  end)
+end
+
+function sections.variants()
+  bench_variants("f32", 4)
+  bench_variants("f16", 2)
 end
 
 -- ---- Launches ----------------------------------------------------------------------------------
-
-local A = cuda.tensor("f16", make_layout({ dyn(64, 8), dyn(64, 8) }, { 1, dyn(64, 8) }))
-local kernel = cuda.compile { name = "empty", layouts = { A = A.layout }, source = [[
-extern "C" __global__ void empty(lutile::tensor<lutile::f16, layout::A> a,
-                                 lutile::tensor<lutile::f16, layout::A> b,
-                                 lutile::tensor<lutile::f16, layout::A> c, int n, float x) {}
-]] }
 
 -- Microseconds of the host for each call, as long as the device's queue is not full.
 local function host_time(f)
@@ -104,16 +152,34 @@ local function host_time(f)
   return median(times)
 end
 
-local run = kernel:launch { grid = 1, block = 32 }
-print(("launch of a kernel of 3 tensors and 2 numbers: %.2f us of the host, %.2f us with the "
-  .. "options made anew"):format(host_time(function() run(A, A, A, 7, 1.5) end),
-  host_time(function() kernel:launch { grid = 1, block = 32 } (A, A, A, 7, 1.5) end)))
+local function report_launch(what, f)
+  print(("launch of a kernel of %-40s %5.2f us of the host"):format(what .. ":", host_time(f)))
+end
 
-local stream = cuda.stream()
-local again = kernel:launch { grid = 1, block = 32, stream = stream }
-local graph = stream:capture(function() for _ = 1, 200 do again(A, A, A, 7, 1.5) end end)
-print(("replay of a graph of 200 such launches: %.2f us of the host")
-  :format(host_time(function() graph:launch(stream) end)))
+function sections.launches()
+  local A = cuda.tensor("f16", make_layout({ dyn(64, 8), dyn(64, 8) }, { 1, dyn(64, 8) }))
+  local kernel = cuda.compile { name = "full", layouts = { A = A.layout }, source = [[
+extern "C" __global__ void full(lutile::tensor<lutile::f16, layout::A> a,
+                                lutile::tensor<lutile::f16, layout::A> b,
+                                lutile::tensor<lutile::f16, layout::A> c, int n, float x) {}
+]] }
+  local empty = cuda.compile { name = "empty", source = 'extern "C" __global__ void empty() {}' }
+  local stream = cuda.stream()
+  local options = { grid = 1, block = 32 }
+  local run, run_empty = kernel:launch(options), empty:launch(options)
+  report_launch("3 tensors and 2 numbers", function() run(A, A, A, 7, 1.5) end)
+  report_launch("no arguments", function() run_empty() end)
+  report_launch("3 tensors, options made anew", function()
+    kernel:launch { grid = 1, block = 32 } (A, A, A, 7, 1.5)
+  end)
+  options.stream = stream
+  local again, again_empty = kernel:launch(options), empty:launch(options)
+  report_launch("3 tensors, on a stream", function() again(A, A, A, 7, 1.5) end)
+  report_launch("no arguments, on a stream", function() again_empty() end)
+  local graph = stream:capture(function() for _ = 1, 200 do again(A, A, A, 7, 1.5) end end)
+  print(("replay of a graph of 200 such launches: %.2f us of the host")
+    :format(host_time(function() graph:launch(stream) end)))
+end
 
 -- ---- Compiling ---------------------------------------------------------------------------------
 
@@ -126,31 +192,43 @@ end
 local layouts = { source = parse "(?64,?8,1):(?8,1,0)", target = parse "(?64,?8,1):(1,?64,0)" }
 local function transposed(unique)
   return { file = "copy_transposed.cu", layouts = layouts, index = 32,
-    values = { bytes = 2, source_vector = 8, target_vector = 8, unique = unique } }
+    values = { bytes = 2, source_vector = 8, target_vector = 8, tile_a = 64, tile_b = 128,
+      group = 0, streaming = false, unique = unique } }
 end
 
-local unique = os.time()
-compile_time(transposed(unique)) -- opens NVRTC
-print(("copy_transposed.cu: %.0f ms to compile, origin %s"):format(compile_time(transposed(
-  unique + 1))))
-local l3 = parse "(?64,?64,1):(1,?64,0)"
-local gemm = simt.spec({ A = l3, B = l3, C = l3, D = l3 },
-  { A = "f32", B = "f32", C = "f32", D = "f32" }, 32)
-gemm.values.unique = unique
-print(("simt_gemm.cu: %.0f ms to compile, origin %s"):format(compile_time(gemm)))
+function sections.compiling()
+  local unique = os.time()
+  compile_time(transposed(unique)) -- opens NVRTC
+  print(("copy_transposed.cu: %.0f ms to compile, origin %s"):format(compile_time(transposed(
+    unique + 1))))
+  local l3 = parse "(?64,?64,1):(1,?64,0)"
+  local gemm = simt.spec({ A = l3, B = l3, C = l3, D = l3 },
+    { A = "f32", B = "f32", C = "f32", D = "f32" }, 32)
+  gemm.values.unique = unique
+  print(("simt_gemm.cu: %.0f ms to compile, origin %s"):format(compile_time(gemm)))
 
-local script = os.tmpname()
-local file = io.open(script, "w")
-file:write(([[
+  local script = os.tmpname()
+  local file = io.open(script, "w")
+  file:write(([[
 local start = os.clock()
 local cuda = require "lutile.cuda"
 local loaded = os.clock()
 local k = cuda.compile { file = "copy_transposed.cu", arch = %q, index = 32,
   layouts = { source = parse "(?64,?8,1):(?8,1,0)", target = parse "(?64,?8,1):(1,?64,0)" },
-  values = { bytes = 2, source_vector = 8, target_vector = 8, unique = %d } }
+  values = { bytes = 2, source_vector = 8, target_vector = 8, tile_a = 64, tile_b = 128,
+    group = 0, streaming = false, unique = %d } }
 print(("from the cache in another process: %%.2f ms, origin %%s"):format(
   (os.clock() - loaded) * 1e3, k.origin))
 ]]):format(cuda.compile(transposed(unique)).arch, unique))
-file:close()
-os.execute(("%s %s"):format(arg[-1], script))
-os.remove(script)
+  file:close()
+  os.execute(("%s %s"):format(arg[-1], script))
+  os.remove(script)
+end
+
+-- ------------------------------------------------------------------------------------------------
+
+local names = #arg > 0 and arg or { "copies", "launches", "compiling" }
+for _, name in ipairs(names) do
+  if not sections[name] then error("no section '" .. name .. "'", 0) end
+  sections[name]()
+end

@@ -17,6 +17,8 @@ local CASES = {
   "copy f32 (6,4):(4,1) to (4,6):(6,1)",
   "copy f32 (600,3):(1,700) to (600,3):(1,800)",
   "copy f64 (5,7):(1,5) to (5,7):(7,1)",
+  "copy f32 (333,100):(100,1) to (333,100):(1,333) in groups of 4",
+  "copy f16 (200,300):(300,1) to (200,300):(1,200) in groups of 1",
   "gemm 65x33x17 of 2 batches, f16 e4m3 f32",
   "gemm 1x1x1 of 1 batches, f64 f64 f64",
   "gemm 5x70x3 of 3 batches, s8 s4 s32",

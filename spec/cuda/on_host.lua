@@ -52,6 +52,23 @@ check_copy("f32", "(6,4):(4,1)", "(4,6):(6,1)", "copy_elements")
 check_copy("f32", "(600,3):(1,700)", "(600,3):(1,800)", "copy")
 check_copy("f64", "(5,7):(1,5)", "(5,7):(7,1)", nil, "e4m3")
 
+-- Blocks in groups, the last one narrower.
+local function check_groups(dtype, from, to, changes)
+  from, to = parse(from), parse(to)
+  local a = fill(make_tensor(dtype, from), function(i) return (i * 7 + 3) % 13 - 5 end)
+  local target, wrong = cuda.tensor(dtype, to), 0
+  target.data:fill(0x5a)
+  cuda.prepare_copy(a:to(cuda), target, nil, changes)()
+  local got = target:to_host()
+  for i = 0, size(a) - 1 do if got(i) ~= a(i) then wrong = wrong + 1 end end
+  report(("copy %s %s to %s in groups of %d"):format(dtype, from, to, changes.group), wrong)
+end
+
+check_groups("f32", "(333,100):(100,1)", "(333,100):(1,333)",
+  { tile_a = 32, tile_b = 64, group = 4, streaming = true })
+check_groups("f16", "(200,300):(300,1)", "(200,300):(1,200)",
+  { tile_a = 128, tile_b = 64, group = 1 })
+
 -- ---- Products ----------------------------------------------------------------------------------
 
 local function product(A, B, m, n, batch)

@@ -215,9 +215,14 @@ end
 -- Below this extent, a tile of a transposition would be mostly empty.
 local LEAST_TILE = 8
 
+-- Extents of a tile along a and b, by the bytes of an element: as much of memory on both sides as
+-- keeps enough loads under way, in 8 or 16 KiB of shared memory.
+local TILES = { [1] = { 128, 128 }, [2] = { 64, 128 }, [4] = { 64, 64 }, [8] = { 32, 32 } }
+
 local function plan_transposed(modes, other, bytes, addresses)
   local most = math.max(1, 16 // bytes)
-  local plan = { kind = "copy_transposed", bytes = bytes, tile = 128 // bytes }
+  local plan = { kind = "copy_transposed", bytes = bytes, group = 0, streaming = false }
+  plan.tile_a, plan.tile_b = table.unpack(TILES[bytes])
   plan.source_vector = widest(modes, "s", other, bytes, addresses.s, most)
   plan.target_vector = widest(modes, "d", 1, bytes, addresses.d, most)
   plan.modes = { modes[1], modes[other] }
@@ -256,7 +261,8 @@ How elements of 'bits' bits go from one layout to another of the same size: a ta
   kind    "copy", "copy_transposed" or "copy_elements": the kernel
   modes   {n, s, d}: extents, and strides of source and target, in units of 'bytes'
   bytes   that an access moves; for a transposition, of an element, with vectors of source_vector
-          and target_vector elements
+          and target_vector elements, tiles of tile_a by tile_b elements, the order of blocks
+          ('group' tiles along a at a time; 0: all) and whether caches are passed by ('streaming')
 
 'starts' are the offsets of the first elements (s, d), 'addresses' where these lie in memory.
 ]]
@@ -334,9 +340,11 @@ end
 -- Values and grid of a plan's kernel.
 local function shape_launch(plan)
   if plan.kind == "copy_transposed" then
-    local tiles = ceil_div(plan.modes[1].n, plan.tile) * ceil_div(plan.modes[2].n, plan.tile)
+    local tiles = ceil_div(plan.modes[1].n, plan.tile_a) * ceil_div(plan.modes[2].n, plan.tile_b)
     return { bytes = plan.bytes, source_vector = plan.source_vector,
-      target_vector = plan.target_vector }, { tiles, math.min(product(plan.modes, 3), MOST_ROWS) }
+      target_vector = plan.target_vector, tile_a = plan.tile_a, tile_b = plan.tile_b,
+      group = plan.group, streaming = plan.streaming },
+      { tiles, math.min(product(plan.modes, 3), MOST_ROWS) }
   end
   local row = plan.modes[1].n
   if row >= 256 then
@@ -375,13 +383,14 @@ end
 
 local function address(t) return t.data:address() + t.offset * BITS[t.dtype] // 8 end
 
--- The function that copies between tensors of one device.
-local function prepare_on_device(from, to, stream)
+-- The function that copies between tensors of one device, by the plan with some fields changed.
+local function prepare_on_device(from, to, stream, changes)
   if lutile.size(to) == 0 then return function() end end
   if from.dtype ~= to.dtype then return prepare_elements(from, to, stream) end
   local plan = M.plan(from.layout, to.layout, BITS[to.dtype], { s = from.offset, d = to.offset },
     { s = address(from), d = address(to) })
   if plan.kind == "copy_elements" then return prepare_elements(from, to, stream) end
+  for field, value in pairs(changes or {}) do plan[field] = value end
   return prepare_plan(plan, from, to, stream)
 end
 
@@ -437,14 +446,15 @@ local function check_sizes(from, to)
     tostring(from.shape), lutile.size(to), tostring(to.shape))
 end
 
--- prepare(source, target [, stream]): the function that does the copy, for tensors of one device.
-function M.prepare(from, to, stream)
+-- prepare(source, target [, stream [, changes]]): the function that does the copy, for tensors of
+-- one device; 'changes' are fields that the plan is to have instead of its own.
+function M.prepare(from, to, stream, changes)
   local on_device = M.is_on_device(from) and M.is_on_device(to)
   if not on_device or from.data:device() ~= to.data:device() then
     fail "prepare_copy: both tensors must be on one device"
   end
   check_sizes(from, to)
-  return prepare_on_device(from, to, stream)
+  return prepare_on_device(from, to, stream, changes)
 end
 
 function M.copy(from, to, stream)

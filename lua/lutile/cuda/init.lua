@@ -109,7 +109,8 @@ M.to_host = guard(copies.to_host)
 -- copy(source, target [, stream]): between tensors of any layouts, wherever they are.
 M.copy = guard(copies.copy)
 
--- prepare_copy(source, target [, stream]): a function that copies, planned once for many times.
+-- prepare_copy(source, target [, stream [, changes]]): a function that copies, planned once for
+-- many times, with fields of the plan changed.
 M.prepare_copy = guard(copies.prepare)
 
 -- ---- Streams, events ---------------------------------------------------------------------------
