@@ -40,8 +40,8 @@ constexpr int kReadsEach = kTileA * kReads / kThreads;
 constexpr int kWritesEach = kTileB * kWrites / kThreads;
 
 static_assert(kTileA * value::bytes % 128 == 0 && kTileB * value::bytes % 128 == 0);
-static_assert(kReadsEach * kThreads == kTileA * kReads && kWritesEach * kThreads == kTileB * kWrites,
-              "every thread moves as many vectors");
+static_assert(kReadsEach * kThreads == kTileA * kReads, "every thread reads as many vectors");
+static_assert(kWritesEach * kThreads == kTileB * kWrites, "and writes as many");
 
 // A warp takes 4 rows of 8 vectors, which with one word more a row are in different banks.
 struct spot {
