@@ -24,8 +24,9 @@ local DESCRIPTIONS = {
 local function parse_shape(text)
   local shape = {}
   local rest = text:gsub("(%d+)%s*,?%s*", function(digits)
-    shape[#shape + 1] = math.tointeger(tonumber(digits))
-    return ""
+    local extent = math.tointeger(tonumber(digits))
+    shape[#shape + 1] = extent
+    return extent and "" or digits -- nothing has more than 64 bits of elements
   end)
   return rest == "" and shape or nil
 end
@@ -42,7 +43,22 @@ local function parse_header(text)
   if not shape or (order ~= "True" and order ~= "False") then
     return nil, "its header is malformed"
   end
-  return { dtype = dtype, shape = shape, fortran_order = order == "True" }
+  return {
+    dtype = dtype,
+    shape = shape,
+    fortran_order = order == "True",
+    width = math.tointeger(tonumber(description:match "%d+")),
+  }
+end
+
+-- Bytes of an array by its header, which may say anything: an integer, or a float beyond them.
+local function size_of(header)
+  local size = header.width
+  for _, extent in ipairs(header.shape) do
+    if size ~= 0 and extent > math.maxinteger // size then return math.huge end
+    size = size * extent
+  end
+  return size
 end
 
 -- Where the header starts, and its length; by version the length has 2 or 4 bytes.
@@ -82,13 +98,12 @@ function M.decode(bytes)
   if not start then return nil, length end
   local header, problem = parse_header(bytes:sub(start, start + length - 1))
   if not header then return nil, problem end
-  local layout = layout_of(header)
-  local tensor = lutile.make_tensor(header.dtype, layout)
-  local size = #tensor.data:bytes()
-  local data = bytes:sub(start + length)
+  local data, size = bytes:sub(start + length), size_of(header)
   if #data ~= size then
-    return nil, ("it has %d bytes of data, where its shape wants %d"):format(#data, size)
+    return nil, ("it has %d bytes of data, where its shape wants %.0f"):format(#data, size)
   end
+  local made, layout = pcall(layout_of, header)
+  if not made then return nil, (layout:gsub("^[^:]*:%d+: ", "")) end
   return lutile.make_tensor(lutile.make_gmem_ptr(header.dtype, data), layout)
 end
 

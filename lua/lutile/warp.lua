@@ -20,10 +20,27 @@ local function groups_of(layout)
     local group = {}
     for i = 0, lutile.size(layout) - 1 do
       group[#group + 1] = layout(i) + rest(r)
+      if group[#group] >= WARP then
+        error(("%s does not divide the warp's 32 lanes"):format(layout), 0)
+      end
       groups[group[#group]] = group
     end
   end
   known[key] = groups
+  return groups
+end
+
+-- The layout of lanes that an argument stands for; it is the caller's mistake where it is none.
+local function lanes_of(x)
+  local made, layout = pcall(lutile.make_layout, x)
+  if lutile.is_layout(x) then made, layout = true, x end
+  if not made then error("warp_reduce: the lanes are no layout: " .. layout, 4) end
+  local last = lutile.cosize(layout)
+  if last > WARP then
+    error(("warp_reduce: %s names lane %d, where a warp has 0 to 31"):format(layout, last - 1), 4)
+  end
+  local ordered, groups = pcall(groups_of, layout)
+  if not ordered then error("warp_reduce: " .. groups:gsub("^[^:]*:%d+: ", ""), 4) end
   return groups
 end
 
@@ -33,8 +50,7 @@ end
 function M.warp_reduce(f, x, layout)
   local index, extent = lutile.threadIdx, lutile.blockDim
   local thread = index.x + extent.x * (index.y + extent.y * index.z)
-  local group = groups_of(lutile.is_layout(layout) and layout or lutile.make_layout(layout))
-    [thread % WARP]
+  local group = lanes_of(layout)[thread % WARP]
   if not group then
     error(("warp_reduce: %s does not name lane %d"):format(tostring(layout), thread % WARP), 3)
   end

@@ -475,6 +475,16 @@ describe("warp shuffles", function()
   end)
 
   it("reduce over the lanes that a layout names", function()
+    for lanes, reason in pairs {
+      [64] = "64:1 names lane 63, where a warp has 0 to 31",
+      [3] = "3:1 does not divide the warp's 32 lanes",
+      x = "the lanes are no layout: ",
+    } do
+      local message = message_of(function() lutile.warp_reduce(math.max, 1, lanes) end,
+        { block = 32 })
+      assert.matches("^spec/tile/host_spec.lua:%d+: warp_reduce: ", message)
+      assert.is_truthy(message:find(reason, 1, true))
+    end
     local quads = results(function(t) return lutile.warp_reduce(math.max, t, 4) end)
     assert.same({ 3, 3, 7, 31 }, { quads[0], quads[3], quads[4], quads[28] })
     local got = {}
