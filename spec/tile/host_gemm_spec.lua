@@ -173,7 +173,7 @@ describe("host_gemm", function()
     end, "has atoms side by side in K, whose sums nobody adds up")
   end)
 
-  it("takes a second for 512 x 512 x 512 through 16x8x16 atoms, checks ten", function()
+  it("is right for 512 x 512 x 512 through 16x8x16 atoms, with checks and without", function()
     local plan = swizzled_plan(3)
     plan.tile = { 128, 128, 32 }
     for _, name in ipairs { "A", "B" } do
@@ -182,10 +182,8 @@ describe("host_gemm", function()
     end
     local A, B = random_matrix("f16", 512, 512), random_matrix("f16", 512, 512)
     local D = make_tensor("f32", { 512, 512 })
-    for checks, limit in pairs { [false] = 1, [true] = 10 } do
-      local start = os.clock()
+    for _, checks in ipairs { false, true } do
       lutile.host_gemm(plan, A, B, D, { checks = checks })
-      assert(os.clock() - start <= limit)
       assert.equal(0, difference(A, B, D))
     end
   end)
