@@ -9,12 +9,14 @@ bool lt_congruent(lt_arena *arena, const lt_value *x, const lt_value *y) {
   if (ltA_failed(arena)) return false;
   x = ltA_shape_of(x);
   y = ltA_shape_of(y);
-  if (x->length != y->length) return false;
-  for (uint32_t i = 0; i < x->length; i++) {
-    if (ltA_is_tuple(x + i) != ltA_is_tuple(y + i)) return false;
-    if (ltA_is_tuple(x + i) && x[i].value != y[i].value) return false;
+  const lt_value *x_end = ltA_next(x), *y_end = ltA_next(y);
+  while (x < x_end && y < y_end) {
+    if (ltA_is_tuple(x) != ltA_is_tuple(y)) return false;
+    if (ltA_is_tuple(x) && x->value != y->value) return false;
+    x = ltA_is_tuple(x) ? x + 1 : ltA_next(x); /* a scaled basis is a leaf */
+    y = ltA_is_tuple(y) ? y + 1 : ltA_next(y);
   }
-  return true;
+  return x == x_end && y == y_end;
 }
 
 /* What must hold of a leaf of x and the part of y that it stands for. */
