@@ -26,6 +26,7 @@ local functions = {}
 ---@class lutile: lutile.functions
 ---@field _ lutile.Value the wildcard: all of a mode
 ---@field plan lutile.plan kernels for tensor cores
+---@field cuda lutile.cuda   devices, and kernels compiled for layouts
 local lutile = {}
 
 -- Values
@@ -851,7 +852,9 @@ function functions.as_position_independent_swizzle_layout(layout) end
 
 ---An offset and a layout over elements in memory.
 ---@class lutile.Tensor: lutile.Value
----@field data lutile.Buffer
+---@field data lutile.Buffer|lutile.cuda.Buffer
+---@field to fun(t: lutile.Tensor, place: lutile.cuda.Place, stream?: any): lutile.Tensor
+---@field to_host fun(t: lutile.Tensor, stream?: lutile.cuda.Stream): lutile.Tensor
 ---@field dtype lutile.dtype
 ---@operator call: number|lutile.Tensor
 
@@ -1705,7 +1708,7 @@ function functions.svg(x, tile, options) end
 ---@field beta? number 1 where the plan reads C
 ---@field bias? lutile.Tensor
 ---@field D? lutile.Tensor C
----@field stream? userdata
+---@field stream? lutile.cuda.Stream
 ---@field on? string "host" or "cuda"
 
 ---A table of layouts, numbers and reasons; tostring gives them as text.
@@ -1768,6 +1771,353 @@ function plan.gemm(options) end
 ---@param options lutile.ChainedGemmOptions
 ---@return lutile.Plan
 function plan.chained_gemm(options) end
+
+-- CUDA
+
+---What names a device: lutile.cuda (device 0), a device, its number; nothing is device 0.
+---@alias lutile.cuda.Place lutile.cuda|lutile.cuda.Device|integer
+
+---@class lutile.cuda.Device
+---@field index integer
+---@field name string
+---@field compute_capability string "9.0"
+---@field major integer
+---@field minor integer
+---@field multiprocessors integer
+---@field max_threads integer   of a block
+---@field warp_size integer
+---@field shared_memory integer bytes that a block gets without asking for more
+---@field shared_memory_most integer bytes that it may ask for
+---@field shared_memory_multiprocessor integer
+---@field l2_cache integer      bytes
+---@field memory integer        bytes
+local Device = {}
+
+---Bytes that this state holds there.
+---@return integer
+function Device:used() end
+
+---The most bytes that this state may hold there; nil for no limit.
+---@param bytes? integer
+function Device:limit(bytes) end
+
+---Bytes that are free there.
+---@return integer
+function Device:free_memory() end
+
+---Waits for all work on it.
+function Device:synchronize() end
+
+---A new stream of it.
+---@return lutile.cuda.Stream
+function Device:stream() end
+
+---A new event of it.
+---@return lutile.cuda.Event
+function Device:event() end
+
+---Whether its kernels can reach the memory of another device.
+---@param other lutile.cuda.Device
+---@return boolean
+function Device:can_access_peer(other) end
+
+---Lets kernels on this device reach the memory of the other.
+---@param other lutile.cuda.Device
+function Device:enable_peer(other) end
+
+---Memory of a device, freed when it is collected, closed or freed. #b is the count of elements.
+---@class lutile.cuda.Buffer
+local DeviceBuffer = {}
+
+---The address of its first byte.
+---@return integer
+function DeviceBuffer:address() end
+
+---The number of its device.
+---@return integer
+function DeviceBuffer:device() end
+
+---The type of its elements.
+---@return lutile.dtype
+function DeviceBuffer:dtype() end
+
+---How many elements it has.
+---@return integer
+function DeviceBuffer:len() end
+
+---Its size in bytes.
+---@return integer
+function DeviceBuffer:size() end
+
+---Sets every byte.
+---@param byte integer
+---@param stream? lutile.cuda.Stream
+function DeviceBuffer:fill(byte, stream) end
+
+---Gives the memory back. It may be called any number of times.
+function DeviceBuffer:free() end
+
+---@class lutile.cuda.Stream
+local Stream = {}
+
+---The number of its device.
+---@return integer
+function Stream:device() end
+
+---Waits for its work.
+function Stream:synchronize() end
+
+---Whether all its work is done.
+---@return boolean
+function Stream:query() end
+
+---What comes after waits for the event.
+---@param event lutile.cuda.Event
+function Stream:wait(event) end
+
+---The graph of what f(stream) does on the stream, which is recorded and not done.
+---@param f fun(stream: lutile.cuda.Stream)
+---@return lutile.cuda.Graph
+function Stream:capture(f) end
+
+---Frees it. It may be called any number of times.
+function Stream:close() end
+
+---@class lutile.cuda.Event
+local Event = {}
+
+---It happens when the stream's work up to here is done.
+---@param stream? lutile.cuda.Stream
+---@return lutile.cuda.Event itself
+function Event:record(stream) end
+
+---Whether it has happened.
+---@return boolean
+function Event:query() end
+
+---Waits for it.
+function Event:synchronize() end
+
+---Milliseconds to the later event, for which it waits.
+---@param later lutile.cuda.Event
+---@return number
+function Event:elapsed(later) end
+
+---Frees it. It may be called any number of times.
+function Event:close() end
+
+---@class lutile.cuda.Graph
+local Graph = {}
+
+---Does all that was recorded.
+---@param stream? lutile.cuda.Stream
+function Graph:launch(stream) end
+
+---Records anew: true where the graph was updated in place, false where it was replaced.
+---@param stream lutile.cuda.Stream
+---@param f fun(stream: lutile.cuda.Stream)
+---@return boolean
+function Graph:update(stream, f) end
+
+---Frees it. It may be called any number of times.
+function Graph:close() end
+
+---@class lutile.cuda.CompileOptions
+---@field source? string  the kernel's text; either this,
+---@field file? string    or a file: one of the templates, or by its path
+---@field name? string    of the kernel: the file's, without its ending
+---@field layouts? table<string, any> types in namespace layout: of layouts, tensors, TiledMMAs, ...
+---@field values? table<string, any> constants in namespace value; strings are macros
+---@field types? table<string, lutile.dtype> aliases in namespace type
+---@field index? 32|64    bits of the dynamic integers of layouts: 64
+---@field prelude? string more text before the kernel's
+---@field arch? string    "sm_90a": the device's
+---@field options? string[] NVRTC's
+---@field device? lutile.cuda.Place
+
+---@class lutile.cuda.LaunchOptions
+---@field grid? integer|integer[]    blocks: 1
+---@field block? integer|integer[]   threads: 1
+---@field cluster? integer|integer[] blocks of a cluster
+---@field shared? integer            bytes of dynamic shared memory
+---@field stream? lutile.cuda.Stream
+---@field dependent? boolean         programmatic dependent launch
+---@field cooperative? boolean
+
+---@class lutile.cuda.Resources
+---@field registers integer
+---@field local_memory integer  bytes of a thread: spilled registers
+---@field shared_memory integer static, in bytes
+---@field max_threads integer   of a block
+
+---@class lutile.cuda.Kernel
+---@field name string
+---@field arch string
+---@field key string    in the cache
+---@field origin "compiled"|"disk"|"memory"
+---@field device integer
+---@field source string all of what was compiled
+---@field parameters table[]
+local Kernel = {}
+
+---The function that launches it; its arguments are checked against the kernel's parameters.
+---@param options lutile.cuda.LaunchOptions
+---@return fun(...: any)
+function Kernel:launch(options) end
+
+---What the compiler gave it on its device.
+---@return lutile.cuda.Resources
+function Kernel:resources() end
+
+---Blocks that one multiprocessor runs at once.
+---@param threads integer of a block
+---@param shared? integer bytes of dynamic shared memory
+---@return integer
+function Kernel:occupancy(threads, shared) end
+
+---The machine code.
+---@return string
+function Kernel:image() end
+
+---@class lutile.cuda.Cache
+---@field folder string
+---@field size integer    bytes
+---@field limit integer   bytes
+---@field entries integer
+---@field reason? string  why it is not used or not written
+
+---@class lutile.cuda
+local cuda = {}
+
+---Whether there is a device; else false, and why.
+---@return boolean available
+---@return string? reason
+function cuda.available() end
+
+---The same of NVRTC.
+---@return boolean available
+---@return string? reason
+function cuda.has_compiler() end
+
+---How many devices there are.
+---@return integer
+function cuda.count() end
+
+---A device and its figures.
+---@param index? integer 0
+---@return lutile.cuda.Device
+function cuda.device(index) end
+
+---All devices.
+---@return lutile.cuda.Device[]
+function cuda.devices() end
+
+---Versions and paths of the driver and of NVRTC, or why they are not there.
+---@return table<string, string>
+function cuda.info() end
+
+---Where compiled kernels are kept, and how much of them there is.
+---@return lutile.cuda.Cache
+function cuda.cache() end
+
+---How many kernels were compiled, came from_disk or from_memory; loads and launches.
+---@return table<string, integer>
+function cuda.statistics() end
+
+---Waits for all work on a device.
+---@param device? integer
+function cuda.synchronize(device) end
+
+---Memory of a device, of any content: so many bytes, or elements of a type.
+---@param dtype lutile.dtype|integer
+---@param count? integer|lutile.cuda.Place
+---@param device? lutile.cuda.Place
+---@return lutile.cuda.Buffer
+function cuda.alloc(dtype, count, device) end
+
+---A tensor with memory of its own on a device, or over a buffer.
+---@param data lutile.dtype|lutile.cuda.Buffer
+---@param layout lutile.Operand
+---@param device? lutile.cuda.Place
+---@return lutile.Tensor
+function cuda.tensor(data, layout, device) end
+
+---A tensor of the host in pinned memory.
+---@param dtype lutile.dtype
+---@param layout lutile.Operand
+---@param device? lutile.cuda.Place
+---@return lutile.Tensor
+function cuda.pinned(dtype, layout, device) end
+
+---Whether a tensor is in memory of a device.
+---@param t lutile.Tensor
+---@return boolean
+function cuda.is_device_tensor(t) end
+
+---The tensor on a device, with the same layout: t:to(cuda).
+---@param t lutile.Tensor
+---@param place? lutile.cuda.Place
+---@param stream? lutile.cuda.Stream
+---@return lutile.Tensor
+function cuda.to(t, place, stream) end
+
+---The tensor in memory of the host, with the same layout: t:to_host().
+---@param t lutile.Tensor
+---@param stream? lutile.cuda.Stream
+---@return lutile.Tensor
+function cuda.to_host(t, stream) end
+
+---Copies between tensors of any layouts of one size, wherever they are.
+---@param source lutile.Tensor
+---@param target lutile.Tensor
+---@param stream? lutile.cuda.Stream
+function cuda.copy(source, target, stream) end
+
+---A function that copies between tensors of one device, planned once for many times.
+---@param source lutile.Tensor
+---@param target lutile.Tensor
+---@param stream? lutile.cuda.Stream
+---@param changes? table<string, any> fields of the plan
+---@return fun()
+function cuda.prepare_copy(source, target, stream, changes) end
+
+---Bytes that this state holds on a device.
+---@param device? lutile.cuda.Place
+---@return integer
+function cuda.used(device) end
+
+---Bytes free on a device, and in all.
+---@param device? lutile.cuda.Place
+---@return integer free
+---@return integer total
+function cuda.memory(device) end
+
+---The most that this state may hold on a device; nil for no limit.
+---@param bytes? integer
+---@param device? lutile.cuda.Place
+function cuda.limit(bytes, device) end
+
+---A new stream.
+---@param device? lutile.cuda.Place
+---@return lutile.cuda.Stream
+function cuda.stream(device) end
+
+---A new event.
+---@param device? lutile.cuda.Place
+---@return lutile.cuda.Event
+function cuda.event(device) end
+
+---The kernel, compiled for its layouts; from memory or the cache where it was compiled before.
+---@param spec lutile.cuda.CompileOptions
+---@return lutile.cuda.Kernel
+function cuda.compile(spec) end
+
+---The type that a layout is written as, as CUDA C++.
+---@param layout lutile.Operand
+---@param name string
+---@param bits? 32|64 of its integers
+---@return string
+function cuda.emit(layout, name, bits) end
 
 ---Puts the module's names into a table (the globals where none is given), never over names that are
 ---there.

@@ -19,6 +19,9 @@ describe("the annotations", function()
     TiledMMA = mma, ThrMMA = mma:get_slice(0), TiledCopy = copy, ThrCopy = copy:get_slice(0),
     Plan = lutile.plan.gemm { dtype = "f16", M = 16, N = 16, K = 16, arch = 80 },
   }
+  -- Values of these are there where a device is.
+  local of_devices = { Device = true, DeviceBuffer = true, Stream = true, Event = true,
+    Graph = true, Kernel = true }
 
   it("have an entry for each function of the module", function()
     local missing = {}
@@ -35,7 +38,7 @@ describe("the annotations", function()
       assert.is_nil(seen[name], name)
       seen[name] = true
     end
-    assert.is_truthy(next(seen))
+    assert.truthy(next(seen))
   end)
 
   it("have no entry for what is not there", function()
@@ -43,9 +46,11 @@ describe("the annotations", function()
     for _, entry in ipairs(entries) do
       local class, method = entry.name:match "^(.*):(.*)$"
       local part, name = entry.name:match "^(.*)%.(.*)$"
-      local value = class and examples[class][method] or part and lutile[part][name]
+      local value = examples[class] and examples[class][method] or part and lutile[part][name]
         or lutile[entry.name]
-      if type(value) ~= "function" then missing[#missing + 1] = entry.name end
+      if not of_devices[class] and type(value) ~= "function" then
+        missing[#missing + 1] = entry.name
+      end
     end
     assert.same({}, missing)
   end)

@@ -152,6 +152,7 @@ static void say_product(ltD_emitter *e, const lt_value *shape) {
   }
   ltD_say(e, ")");
 }
+
 /* A type: lutile::path<0, 1>. */
 static void say_path(ltD_emitter *e, const ltD_path *p) {
   ltD_say(e, "lutile::path<");
