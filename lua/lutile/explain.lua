@@ -196,7 +196,7 @@ end
 function M.explain(op, ...)
   local name = name_of(op)
   if not explanations[name] then
-    error(("explain: '%s' is none of %s"):format(name, known_names()), 2)
+    error(("explain: '%s' is none of %s"):format(name, known_names()), 3)
   end
   local arguments, lines = read_arguments(...), text.lines()
   lines:say("%s", describe_call(name, arguments))

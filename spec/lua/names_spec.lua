@@ -101,3 +101,28 @@ describe("the name", function()
     end
   end)
 end)
+
+describe("functions written in Lua", function()
+  it("raise with the script's line and their own name", function()
+    local mma = lutile.make_tiled_mma "SM80_16x8x16_F32F16F16F32_TN"
+    for name, arguments in pairs {
+      acc_to_A = { 5 }, acc_exchange = { mma, "x" }, acc_rowcol = { 5 }, explain = { "nothing" },
+      print_layout = { lutile.make_layout(4), {} }, print_latex = { lutile.make_layout(4), {} },
+      report = { {} }, warp_reduce = { math.max, 1, 4 }, svg = { 4, 4, 4 },
+    } do
+      local succeeded, message = pcall(function()
+        return (lutile[name](table.unpack(arguments)))
+      end)
+      assert.is_false(succeeded)
+      assert.matches("^spec/lua/names_spec.lua:%d+: " .. name .. ": ", message)
+    end
+  end)
+
+  it("pass on what a caller's own functions raise", function()
+    local file, reason = { write = function() error("disk full", 0) end }, {}
+    assert.has_error(function() lutile.print_layout(lutile.make_layout(4), file) end, "disk full")
+    file.write = function() error(reason) end
+    local _, raised = pcall(lutile.print_layout, lutile.make_layout(4), file)
+    assert.equal(reason, raised)
+  end)
+end)

@@ -117,10 +117,26 @@ static const struct {
                      {"warp_reduce", "lutile.warp"},
                      {"svg", "lutile.svg"}};
 
+/* What follows "lutile.module:line: " in a message; NULL where it does not start so. */
+static const char *after_own_place(const char *message) {
+  if (message == NULL || strncmp(message, "lutile.", 7) != 0) return NULL;
+  const char *line = strchr(message, ':');
+  if (line == NULL) return NULL;
+  const char *end = line + 1 + strspn(line + 1, "0123456789");
+  return end > line + 1 && end[0] == ':' && end[1] == ' ' ? end + 2 : NULL;
+}
+
+/* An error at a line of these modules is the caller's: it gets the caller's line and the name. */
 static int return_all(lua_State *L, int status, lua_KContext context) {
-  (void)status;
   (void)context;
-  return lua_gettop(L);
+  if (status == LUA_OK || status == LUA_YIELD) return lua_gettop(L);
+  const char *message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+  const char *text = after_own_place(message);
+  if (text == NULL) return lua_error(L);
+  luaL_where(L, 1);
+  lua_pushfstring(L, "%s: %s", lua_tostring(L, lua_upvalueindex(2)), text);
+  lua_concat(L, 2);
+  return lua_error(L);
 }
 
 /* Calls the function whose module and name are the upvalues; it may yield. */
@@ -132,8 +148,7 @@ static int call_lua_function(lua_State *L) {
   lua_getfield(L, -1, lua_tostring(L, lua_upvalueindex(2)));
   lua_insert(L, 1);
   lua_pop(L, 1);
-  lua_callk(L, lua_gettop(L) - 1, LUA_MULTRET, 0, return_all);
-  return return_all(L, LUA_OK, 0);
+  return return_all(L, lua_pcallk(L, lua_gettop(L) - 1, LUA_MULTRET, 0, 0, return_all), 0);
 }
 
 static void set_lua_functions(lua_State *L) {
