@@ -1,5 +1,6 @@
 -- What README.md shows is what the command prints.
 local command = require "spec.support.command"
+local support = require "spec.support.cuda"
 
 local file = assert(io.open "README.md")
 local readme = file:read "a"
@@ -14,6 +15,11 @@ describe("README.md", function()
       assert.same({ "", output }, { r.err, r.out })
     end)
   end
+
+  support.with_device(it, pending)("has a script that runs on a device", function()
+    local r = command.run("-", (readme:match "\n## CUDA\n.-```lua\n(.-)```"))
+    assert.same({ "", 0 }, { r.err, r.code })
+  end)
 
   it("has the picture of a TiledMMA", function()
     local example, path = readme:match "This is `(svg.-)`.-%!%[[^%]]*%]%((.-)%)"
