@@ -6,7 +6,8 @@
 ** tiles of A and B by TMA into a ring of stages in shared memory; warpgroups multiply them from
 ** there by wgmma, and write D through shared memory by TMA, while the next tile is under way. Blocks
 ** of a cluster load what they share once, each a slice for all. Offsets, boxes and descriptors come
-** from the plan. TMA reads zeros beyond the edges, and writes nothing there.
+** from the plan. TMA reads zeros beyond the edges, and writes nothing there except up to the next 16
+** bytes: where rows of D end in between, threads write their last columns.
 */
 #include "element.cuh"
 #include "mbarrier.cuh"
@@ -24,22 +25,22 @@
 namespace plan {
 
 constexpr int kBlockM = 128;
-constexpr int kBlockN = 256;
+constexpr int kBlockN = 128;
 constexpr int kBlockK = 64;
 constexpr int kSteps = 4;  /* of k, of a stage */
-constexpr int kAtomsM = 1;  /* of a warpgroup */
-constexpr int kValuesOfAtom = 128;  /* of a thread */
-constexpr int kStages = 4;
+constexpr int kAtomsM = 2;  /* of a warpgroup */
+constexpr int kValuesOfAtom = 64;  /* of a thread */
+constexpr int kStages = 6;
 constexpr int kConsumers = 2;  /* warpgroups */
-constexpr bool kPingPong = false;  /* consumers take turns with tiles, or share each */
+constexpr bool kPingPong = true;  /* consumers take turns with tiles, or share each */
 constexpr int kThreads = 384;
 constexpr int kProducerRegisters = 40;
 constexpr int kConsumerRegisters = 232;
 constexpr int kClusterM = 1;  /* blocks on top of each other */
 constexpr int kClusterN = 1;  /* blocks side by side */
 constexpr int kCluster = 1;
-constexpr int kGroup = 8;  /* rows of tiles that clusters go down together */
-constexpr int kSharedBytes = 229440;
+constexpr int kGroup = 16;  /* rows of tiles that clusters go down together */
+constexpr int kSharedBytes = 229488;
 constexpr bool kReadsC = false;
 
 using Element = element::f16;  /* of C and D */
@@ -60,16 +61,16 @@ struct A {
 
   /* The first MMA's descriptor; units of 16 bytes to a warpgroup's first, and from there. */
   static constexpr unsigned long long kDescriptor = 0x4000004000010000;
-  /* 2:512 */
-  static DEVICE constexpr unsigned start(unsigned i) { return i * 512; }
-  /* (1,4):(0,2) */
-  static DEVICE constexpr unsigned step(unsigned i) { return i * 2; }
+  /* 1:0 */
+  static DEVICE constexpr unsigned start(unsigned) { return 0; }
+  /* (2,4):(512,2) */
+  static DEVICE constexpr unsigned step(unsigned i) { return i % 2 * 512 + i / 2 * 2; }
 };
 
-/* Sw<3,4,3> o smem[16b] o ((8,32),(64,1)):((64,512),(1,0)) */
+/* Sw<3,4,3> o smem[16b] o ((8,16),(64,1)):((64,512),(1,0)) */
 struct B {
   static constexpr wgmma::Major kMajor = wgmma::kMajorK;
-  static constexpr int kStageBytes = 32768;
+  static constexpr int kStageBytes = 16384;
   static constexpr int kSlices = 1;  /* of a tile, each loaded by one block for all */
   static constexpr int kBoxes = 1;  /* of a slice */
 
@@ -81,7 +82,7 @@ struct B {
 
   /* The first MMA's descriptor; units of 16 bytes to a warpgroup's first, and from there. */
   static constexpr unsigned long long kDescriptor = 0x4000004000010000;
-  /* 2:0 */
+  /* 1:0 */
   static DEVICE constexpr unsigned start(unsigned) { return 0; }
   /* (1,4):(0,2) */
   static DEVICE constexpr unsigned step(unsigned i) { return i * 2; }
@@ -90,7 +91,8 @@ struct B {
 /* A chunk of the output: Sw<3,3,3> o 0 o ((8,8),(64,1)):((64,512),(1,0)) */
 struct D {
   static constexpr int kChunkColumns = 64;
-  static constexpr int kChunks = 4;  /* of an atom */
+  static constexpr int kChunkElements = 4096;
+  static constexpr int kChunks = 2;  /* of an atom */
   static constexpr int kValuesOfChunk = 32;  /* of a thread */
   static constexpr int kBuffers = 2;
   static constexpr int kBufferBytes = 8192;
@@ -105,21 +107,25 @@ struct D {
   }
   /* Sw<3,3,3> o 0 o 4:16 times 2 */
   static DEVICE constexpr unsigned store_step(unsigned i) { return swizzle<3, 4, 3>(i * 32); }
+
+  /* Bytes in a buffer of an element, row by row. */
+  /* Sw<3,3,3> o 0 o (64,64):(1,64) times 2 */
+  static DEVICE constexpr unsigned element(unsigned i) { return swizzle<3, 4, 3>(i * 2); }
 };
 
 DEVICE void mma(float (&d)[kValuesOfAtom], unsigned long long a, unsigned long long b, bool adds) {
-  wgmma::SM90_64x256x16_F32F16F16_SS<A::kMajor, B::kMajor>(d, a, b, adds);
+  wgmma::SM90_64x128x16_F32F16F16_SS<A::kMajor, B::kMajor>(d, a, b, adds);
 }
 
 /* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */
-/* (4,8,8):(0,1,16) */
+/* (4,8,4):(0,1,16) */
 DEVICE constexpr unsigned c_row(unsigned i) { return i / 4 % 8 + i / 32 * 16; }
-/* (4,8,8):(2,0,0) */
+/* (4,8,4):(2,0,0) */
 DEVICE constexpr unsigned c_column(unsigned i) { return i % 4 * 2; }
-/* ((2,2,32),(1,1)):((0,8,0),(0,0)) */
-DEVICE constexpr unsigned c_row_step(unsigned i) { return i / 2 % 2 * 8; }
-/* ((2,2,32),(1,1)):((1,0,8),(0,0)) */
-DEVICE constexpr unsigned c_column_step(unsigned i) { return i % 2 + i / 4 * 8; }
+/* ((2,2,16),(2,1)):((0,8,0),(64,0)) */
+DEVICE constexpr unsigned c_row_step(unsigned i) { return i / 2 % 2 * 8 + i / 64 * 64; }
+/* ((2,2,16),(2,1)):((1,0,8),(0,0)) */
+DEVICE constexpr unsigned c_column_step(unsigned i) { return i % 2 + i / 4 % 16 * 8; }
 
 DEVICE Compute epilogue(Compute x, int m, int n) { return x; }
 
@@ -276,10 +282,7 @@ DEVICE void produce(const tma::Map &a, const tma::Map &b, const Schedule &schedu
     const Tile tile = schedule.tile(i, rank);
     for (int at = 0; at < k; at += plan::kBlockK) {
       const unsigned barrier = full(shared, place.stage);
-      if constexpr (kCluster == 1)
-        mbarrier::wait(empty(shared, place.stage), place.parity ^ 1);
-      else
-        mbarrier::wait_for_cluster(empty(shared, place.stage), place.parity ^ 1);
+      mbarrier::wait(empty(shared, place.stage), place.parity ^ 1);
       mbarrier::arrive_expecting(barrier, kBytes);
       load<plan::A>(a, shared + place.stage * plan::A::kStageBytes, barrier, tile.m, at, tile.batch,
                     rank);
@@ -299,10 +302,9 @@ DEVICE unsigned thread_of_tile() {
   return plan::kPingPong ? threadIdx.x % kWarpgroup : threadIdx.x - kWarpgroup;
 }
 
-/* Descriptors count in units of 16 bytes. */
 template <class Operand>
 DEVICE unsigned long long descriptor(unsigned stages, unsigned warpgroup) {
-  return Operand::kDescriptor + stages / 16 + Operand::start(warpgroup);
+  return Operand::kDescriptor + wgmma::units(stages) + Operand::start(warpgroup);
 }
 
 /* All k-steps of a stage, as one group of MMAs. */
@@ -372,6 +374,37 @@ struct Scaling {
   }
 };
 
+/* D, whose columns are contiguous. */
+struct Output {
+  const tma::Map &map;
+  plan::Element::Bits *d;
+  long long d_row, d_batch;
+  int m, n;
+
+  /* Whether rows end inside of the chunk, and of 16 bytes that TMA writes as a whole. */
+  DEVICE bool ends_inside(int column) const {
+    constexpr int kUnit = 16 / sizeof(plan::Element::Bits);
+    return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
+  }
+
+  /* What of a chunk is inside of D, by all threads of a warpgroup. */
+  DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
+    constexpr unsigned kColumns = plan::D::kChunkColumns;
+#pragma unroll 1
+    for (unsigned i = threadIdx.x % kWarpgroup; i < plan::D::kChunkElements; i += kWarpgroup) {
+      const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
+      if (y >= m || x >= n) continue;
+      const unsigned from = buffer + plan::D::element(i);
+      unsigned bits;
+      if constexpr (sizeof(plan::Element::Bits) == 2)
+        bits = ptx::load_shared_b16(from);
+      else
+        ptx::load_shared(bits, from);
+      d[batch * d_batch + y * d_row + x] = (plan::Element::Bits)bits;
+    }
+  }
+};
+
 /* The words of a write: kCount values, as they lie in the output. */
 template <class Element, int kCount>
 DEVICE void encode(unsigned *words, const float *x) {
@@ -412,10 +445,11 @@ DEVICE void write(unsigned buffer, const float *sums, unsigned atom, unsigned fi
 ** by TMA while the next is written, and the last ones while the next tile is multiplied. Before a
 ** buffer is written, the barrier of the chunk before says that it has been read.
 */
-DEVICE void write_tile(const tma::Map &d, const Accumulators &acc, const Scaling &scaling,
+DEVICE void write_tile(const Output &output, const Accumulators &acc, const Scaling &scaling,
                        const Tile &tile, unsigned shared, unsigned warpgroup) {
   constexpr int kStep = plan::D::kValuesOfChunk / plan::D::kWrites;
   const bool is_leader = threadIdx.x % kWarpgroup == 0;
+  const unsigned leader = thread_of_tile() - threadIdx.x % kWarpgroup;
   const unsigned buffers = shared + kOutput + warpgroup * plan::D::kBuffers * plan::D::kBufferBytes;
 #pragma unroll
   for (int i = 0; i < kChunksOfTile; i++) {
@@ -427,13 +461,14 @@ DEVICE void write_tile(const tma::Map &d, const Accumulators &acc, const Scaling
     tma::fence_stores();
     if (is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
     sm90::barrier<kWarpgroup>(1 + warpgroup);
-    if (is_leader) {
-      const unsigned row =
-          plan::c_row(thread_of_tile()) + plan::c_row_step(atom * plan::kValuesOfAtom);
-      tma::store(d, {tile.n + chunk * plan::D::kChunkColumns, tile.m + (int)row, tile.batch},
-                 buffer);
-      tma::commit_stores();
-    }
+    const int column = tile.n + chunk * plan::D::kChunkColumns;
+    const int row =
+        tile.m + (int)(plan::c_row(leader) + plan::c_row_step(atom * plan::kValuesOfAtom));
+    if (output.ends_inside(column))
+      output.copy(buffer, tile.batch, row, column);
+    else if (is_leader)
+      tma::store(output.map, {column, row, tile.batch}, buffer);
+    if (is_leader) tma::commit_stores(); /* an empty group counts too */
   }
 }
 
@@ -441,7 +476,7 @@ DEVICE void write_tile(const tma::Map &d, const Accumulators &acc, const Scaling
 ** Consumers share each tile, or they take turns: then one writes a tile while another multiplies the
 ** next.
 */
-DEVICE void consume(const tma::Map &d, const Scaling &scaling, const Schedule &schedule,
+DEVICE void consume(const Output &output, const Scaling &scaling, const Schedule &schedule,
                     unsigned shared, int k, unsigned rank) {
   const unsigned warpgroup = threadIdx.x / kWarpgroup - 1;
   const unsigned clusters = gridDim.x / kCluster, before = plan::kPingPong ? warpgroup : 0;
@@ -454,7 +489,7 @@ DEVICE void consume(const tma::Map &d, const Scaling &scaling, const Schedule &s
        i += kTilesAtOnce * clusters) {
     if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, tiles_done++);
     accumulate(acc, place, shared, warpgroup, k);
-    write_tile(d, acc, scaling, schedule.tile(i, rank), shared, warpgroup);
+    write_tile(output, acc, scaling, schedule.tile(i, rank), shared, warpgroup);
     place.skip((kTilesAtOnce - 1) * stages);
   }
   tma::wait_stores_read<0>(); /* shared memory goes with the block */
@@ -465,8 +500,9 @@ DEVICE void consume(const tma::Map &d, const Scaling &scaling, const Schedule &s
 extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
     __launch_bounds__(plan::kThreads, 1)
         gemm(const __grid_constant__ tma::Map a, const __grid_constant__ tma::Map b,
-             const __grid_constant__ tma::Map d, const void *c, long long c_row, long long c_batch,
-             int m, int n, int k, int batches, float alpha, float beta) {
+             const __grid_constant__ tma::Map d, void *to, long long d_row, long long d_batch,
+             const void *c, long long c_row, long long c_batch, int m, int n, int k, int batches,
+             float alpha, float beta) {
   extern __shared__ __align__(1024) char bytes[];
   const unsigned shared = ptx::shared_address(bytes);
   const unsigned rank = kCluster == 1 ? 0 : sm90::block_in_cluster();
@@ -489,7 +525,8 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   } else {
     sm90::take_registers<plan::kConsumerRegisters>();
     const Scaling scaling = {(const plan::Element::Bits *)c, c_row, c_batch, m, n, alpha, beta};
-    consume(d, scaling, schedule, shared, k, rank);
+    const Output output = {d, (plan::Element::Bits *)to, d_row, d_batch, m, n};
+    consume(output, scaling, schedule, shared, k, rank);
   }
   /* Another block may still arrive at this one's barriers. */
   if constexpr (kCluster > 1) sm90::cluster_barrier();

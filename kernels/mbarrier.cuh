@@ -29,11 +29,15 @@ DEVICE void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* The same at the barrier of that offset in another block of the cluster. */
+/*
+** At the barrier of that offset in a block of the cluster. Releases within the block only: across the
+** cluster that is a fence of all memory each time. It tells of reads by asynchronous MMAs, which
+** their own wait has ended.
+*/
 DEVICE void arrive_at(unsigned barrier, unsigned block) {
   asm volatile(
       "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
-      " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote]; }" ::"r"(barrier),
+      " mbarrier.arrive.shared::cluster.b64 _, [remote]; }" ::"r"(barrier),
       "r"(block)
       : "memory");
 }
@@ -44,17 +48,6 @@ DEVICE void wait(unsigned barrier, unsigned parity) {
       "{ .reg .pred done;\n"
       "again:\n"
       "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again; }" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-
-/* The same where arrivals come from other blocks of the cluster. */
-DEVICE void wait_for_cluster(unsigned barrier, unsigned parity) {
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
       "@!done bra again; }" ::"r"(barrier),
       "r"(parity)
       : "memory");

@@ -12,6 +12,12 @@ namespace wgmma {
 
 enum Major { kMajorK, kMajorMN };
 
+/*
+** An address as the units of 16 bytes that a descriptor's start counts in. That has 14 bits; in a
+** cluster, addresses have the block's rank above those, where other fields of the descriptor are.
+*/
+DEVICE unsigned units(unsigned address) { return (address & 0x3ffff) / 16; }
+
 /* Orders this warpgroup's accesses to the sums before the MMAs that follow. */
 DEVICE void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 

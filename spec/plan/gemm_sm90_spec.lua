@@ -35,10 +35,16 @@ local function load(o)
   return at
 end
 
--- Where an MMA reads its element (mn, k), by the descriptor that starts at a unit.
-local function address_of(o, start, mn, k)
-  local d, per_unit = o.descriptor, UNIT // o.bytes
-  local sbo, lbo = d.stride_byte_offset, d.leading_byte_offset
+-- Fields of a descriptor: start, leading and stride byte offset, in units.
+local function fields(desc) return desc & 0x3fff, desc >> 16 & 0x3fff, desc >> 32 & 0x3fff end
+
+-- Where an MMA reads its element (mn, k) of a stage that starts at 'base', by the descriptor that
+-- starts 'start' units further.
+local function address_of(o, base, start, mn, k)
+  local per_unit = UNIT // o.bytes
+  local lbo, sbo
+  start, lbo, sbo = fields(o.descriptor.desc + base // UNIT + start)
+  start = start - base // UNIT
   if o.major == "K" then
     local unit = start + mn // 8 * sbo + mn % 8 * 8 + k // per_unit
     return swizzled(unit * UNIT + k % per_unit * o.bytes)
@@ -48,10 +54,10 @@ local function address_of(o, start, mn, k)
   return swizzled(unit * UNIT + mn % per_unit * o.bytes)
 end
 
-local function check_mma(o, at, start, rows, first_row, step)
+local function check_mma(o, at, base, start, rows, first_row, step)
   for mn = 0, rows - 1 do
     for k = 0, STEP_K - 1 do
-      local found = at[address_of(o, start, mn, k)]
+      local found = at[address_of(o, base, start, mn, k)]
       if not found or found[1] ~= first_row + mn or found[2] ~= step * STEP_K + k then
         error(("%s (%d,%d) of step %d is not where the descriptor says"):format(o.name, mn, k,
           step))
@@ -60,8 +66,11 @@ local function check_mma(o, at, start, rows, first_row, step)
   end
 end
 
--- All MMAs of all warpgroups: the rows of A are those of the accumulators.
+-- All MMAs of all warpgroups, with the last stage: the rows of A are those of the accumulators.
 local function check_operands(p)
+  local last = p.stages - 1
+  local base_a = last * p.A.stage_bytes
+  local base_b = p.stages * p.A.stage_bytes + last * p.B.stage_bytes
   local c = result.layouts(p.mma, p.tile[1], p.tile[2])
   local a, b = load(p.A), load(p.B)
   local atoms = p.tile[1] // (64 * p.sharers)
@@ -69,9 +78,9 @@ local function check_operands(p)
     for step = 0, p.tile[3] // STEP_K - 1 do
       for i = 0, atoms - 1 do
         local row = c.row(w * WARPGROUP) + c.row_step(i * c.values // atoms)
-        check_mma(p.A, a, p.A.starts(w) + p.A.steps(i + step * atoms), 64, row, step)
+        check_mma(p.A, a, base_a, p.A.starts(w) + p.A.steps(i + step * atoms), 64, row, step)
       end
-      check_mma(p.B, b, p.B.starts(w) + p.B.steps(step), p.tile[2], 0, step)
+      check_mma(p.B, b, base_b, p.B.starts(w) + p.B.steps(step), p.tile[2], 0, step)
     end
   end
 end
@@ -109,6 +118,10 @@ local function check_output(p)
     end
   end
   for i = 0, o.buffer_bytes - 1, o.bytes do assert.is_true(seen[i]) end
+  for i = 0, o.buffer_bytes // o.bytes - 1 do
+    local row, column = i // o.columns, i % o.columns
+    assert.equal(swizzled(row * 128 + column * o.bytes), o.elements(i) * o.bytes)
+  end
 end
 
 -- Chunks beyond the first one: the same places, that many columns on.
@@ -156,6 +169,15 @@ describe("gemm_sm90", function()
     end
   end)
 
+  it("takes turns with as many stages as fit, unless told otherwise", function()
+    local p = gemm_sm90.new { dtype = "bf16" }
+    assert.same({ 128, 128, 64 }, p.tile)
+    assert.is_true(p.ping_pong)
+    assert.equal(6, p.stages)
+    assert.same({ 128, 256, 64 }, gemm_sm90.new { dtype = "f16", ping_pong = false }.tile)
+    assert.is_false(gemm_sm90.new { dtype = "f16", tile = { 128, 256, 64 } }.ping_pong)
+  end)
+
   it("writes one block for one plan", function()
     local options = { dtype = "f16", a_major = "row", cluster = { 2, 1 } }
     local block = gemm_sm90.new(options):block()
@@ -173,7 +195,7 @@ describe("gemm_sm90", function()
     assert.equal("tile: 64 rows are not those of 2 warpgroups, 64 each",
       message_of { dtype = "f16", tile = { 64, 256, 64 } })
     assert.equal("5 stages need 278608 bytes of shared memory, where a block has 232448",
-      message_of { dtype = "f16", stages = 5 })
+      message_of { dtype = "f16", tile = { 128, 256, 64 }, stages = 5 })
     assert.equal("cluster: 2x2, where one of the two is 1",
       message_of { dtype = "f16", cluster = { 2, 2 } })
   end)
