@@ -124,6 +124,17 @@ describe("fields and modes", function()
     assert.has_error(function() for _ in ipairs(l) do end end) -- luacheck: ignore
   end)
 
+  it("are gone through by pairs from any mode on, coordinate strides too", function()
+    local identity = lutile.make_layout({ 2, { 3, 4 }, 5 }, { lutile.E(0), { lutile.E(1, 0), 8 }, 1 })
+    local seen = {}
+    for i, mode in pairs(identity) do seen[#seen + 1] = i .. "=" .. tostring(mode) end
+    assert.same({ "0=2:1@0", "1=(3,4):(1@0@1,8)", "2=5:1" }, seen)
+    local step, value = pairs(identity)
+    assert.equal(2, (step(value, 1)))
+    assert.equal(1, (step(value, 0)))
+    assert.is_nil(step(value, 2))
+  end)
+
   it("are gone through by pairs", function()
     local seen = {}
     for i, mode in pairs(l) do seen[#seen + 1] = i .. "=" .. tostring(mode) end

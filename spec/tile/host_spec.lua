@@ -51,6 +51,12 @@ describe("launch", function()
     assert.equal(1, count)
   end)
 
+  it("refuses options that it does not have", function()
+    local _, message = pcall(lutile.launch, function() end, { grid = 1, blok = 2 })
+    assert.equal("launch: no option 'blok' (there are grid, block, checks, arch)",
+      (message:gsub("^[^:]+:%d+: ", "")))
+  end)
+
   it("refuses extents that cannot be", function()
     local nothing = function() end
     assert.equal("launch: block has extents from 1 to 1024, not 0",

@@ -231,6 +231,20 @@ ltL_launch *ltL_new_launch(lua_State *L, const char *function, const lua_Integer
   return H;
 }
 
+/* A misspelt option would go unnoticed. */
+static void check_options(lua_State *L, int index) {
+  static const char *const options[] = {"grid", "block", "checks", "arch", NULL};
+  lua_pushnil(L);
+  while (lua_next(L, index)) {
+    lua_pop(L, 1);
+    const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
+    int known = 0;
+    while (options[known] != NULL && strcmp(options[known], name) != 0) known++;
+    if (options[known] == NULL)
+      luaL_error(L, "launch: no option '%s' (there are grid, block, checks, arch)", name);
+  }
+}
+
 /*
 ** launch(kernel, {grid = n | {x, y, z}, block = n | {x, y, z}, checks = boolean, arch = 80}, ...)
 */
@@ -239,6 +253,7 @@ static int launch_kernel(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   luaL_checktype(L, 2, LUA_TTABLE);
   if (ltL_find_launch(L) != NULL) return luaL_error(L, "launch: a kernel cannot launch another");
+  check_options(L, 2);
   read_extents(L, "grid", MAX_GRID, grid);
   read_extents(L, "block", LTL_MAX_BLOCK, block);
   int architecture = ltL_read_architecture(L, "launch", 2);

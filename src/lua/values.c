@@ -184,19 +184,54 @@ static int value_len(lua_State *L) {
   return 1;
 }
 
+/*
+** Where an iteration stands: upvalues 2 to 4 are the next mode, and how far its nodes are from the
+** first ones of the elements (shapes) and of the strides. So no step walks from the start again.
+*/
+static const lt_value *at_cursor(lua_State *L, ltL_state *S, const lt_value *v, int64_t mode) {
+  const lt_value *shape = ltA_first(v->kind == LT_LAYOUT ? ltA_shape(v) : v);
+  const lt_value *stride = v->kind == LT_LAYOUT ? ltA_first(ltA_stride(v)) : NULL;
+  int64_t at = 0;
+  const lt_value *s = shape, *d = stride;
+  if (lua_tointeger(L, lua_upvalueindex(2)) == mode) {
+    at = mode;
+    s += lua_tointeger(L, lua_upvalueindex(3));
+    if (d != NULL) d += lua_tointeger(L, lua_upvalueindex(4));
+  }
+  for (; at < mode; at++) {
+    s = ltA_next(s);
+    if (d != NULL) d = ltA_next(d);
+  }
+  const lt_value *next[] = {ltA_next(s), d == NULL ? NULL : ltA_next(d)};
+  lua_pushinteger(L, mode + 1);
+  lua_replace(L, lua_upvalueindex(2));
+  lua_pushinteger(L, next[0] - shape);
+  lua_replace(L, lua_upvalueindex(3));
+  lua_pushinteger(L, d == NULL ? 0 : next[1] - stride);
+  lua_replace(L, lua_upvalueindex(4));
+  return d == NULL ? s : ltA_pair(S->arena, s, d);
+}
+
+static bool has_modes_in_a_row(const lt_value *v) {
+  return v->kind == LT_TUPLE || (v->kind == LT_LAYOUT && ltA_is_tuple(ltA_shape(v)));
+}
+
 /* The iterator of pairs: the mode after the one in the control variable, nil before mode 0. */
 static int next_mode(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   const lt_value *v = check_self(L, S);
   int64_t mode = lua_isnil(L, 2) ? 0 : luaL_checkinteger(L, 2) + 1;
   if (mode < 0 || (uint64_t)mode >= lt_rank(v)) return 0;
+  lua_settop(L, 2);
   lua_pushinteger(L, mode);
+  if (has_modes_in_a_row(v)) return 1 + ltL_push_value(L, S, at_cursor(L, S, v, mode));
   return 1 + ltL_push_value(L, S, lt_get(S->arena, v, &mode, 1));
 }
 
 static int value_pairs(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
-  lua_pushcclosure(L, next_mode, 1);
+  for (int i = 0; i < 3; i++) lua_pushinteger(L, 0);
+  lua_pushcclosure(L, next_mode, 4);
   lua_pushvalue(L, 1);
   lua_pushnil(L);
   return 3;
