@@ -125,7 +125,8 @@ describe("fields and modes", function()
   end)
 
   it("are gone through by pairs from any mode on, coordinate strides too", function()
-    local identity = lutile.make_layout({ 2, { 3, 4 }, 5 }, { lutile.E(0), { lutile.E(1, 0), 8 }, 1 })
+    local strides = { lutile.E(0), { lutile.E(1, 0), 8 }, 1 }
+    local identity = lutile.make_layout({ 2, { 3, 4 }, 5 }, strides)
     local seen = {}
     for i, mode in pairs(identity) do seen[#seen + 1] = i .. "=" .. tostring(mode) end
     assert.same({ "0=2:1@0", "1=(3,4):(1@0@1,8)", "2=5:1" }, seen)
