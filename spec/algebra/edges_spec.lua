@@ -62,6 +62,8 @@ describe("integers at their ends", function()
     refused(lutile.zipped_divide, parse "2:-4611686018427387904@0", 3)
     refused(lutile.left_inverse, parse "(1,2,2,3):(1,1,4611686018427387904,4)")
     refused(lutile.upcast, lutile.make_layout(1, math.mininteger), 4)
+    local nested = parse "(2,((4,4,4,4)),4,4):(4,((1,8,32,128)),512,2048)"
+    refused(lutile.composition, nested, lutile.make_layout(2, math.maxinteger))
   end)
 end)
 

@@ -106,8 +106,7 @@ static void check_divisibility(ltA_composition *c, const ltA_digits *digits, siz
   int64_t rest = before.rest.value;
   if (rest <= 1 || step == 0 || n == 0) return;
   if (step >= n) {
-    int64_t next = after.stride.value < 0 ? -after.stride.value : after.stride.value;
-    if (next * n != step) note_doubt(c, LTA_STRIDE, digits, i, rest, step);
+    if (step % n != 0) note_doubt(c, LTA_STRIDE, digits, i, rest, step);
     return;
   }
   if (rest <= steps.value) return;
