@@ -25,6 +25,32 @@ local functions = {}
 
 ---@class lutile: lutile.functions
 ---@field _ lutile.Value the wildcard: all of a mode
+---@field version string
+---@field LayoutLeft lutile.Operand  make_layout's default: the first mode fastest
+---@field LayoutRight lutile.Operand the last mode fastest
+---@field f64 lutile.dtype
+---@field f32 lutile.dtype
+---@field tf32 lutile.dtype
+---@field f16 lutile.dtype
+---@field bf16 lutile.dtype
+---@field e4m3 lutile.dtype
+---@field e5m2 lutile.dtype
+---@field e3m2 lutile.dtype
+---@field e2m3 lutile.dtype
+---@field e2m1 lutile.dtype
+---@field ue8m0 lutile.dtype
+---@field ue4m3 lutile.dtype
+---@field e4m3fnuz lutile.dtype
+---@field e5m2fnuz lutile.dtype
+---@field s32 lutile.dtype
+---@field s16 lutile.dtype
+---@field s8 lutile.dtype
+---@field u8 lutile.dtype
+---@field s4 lutile.dtype
+---@field u4 lutile.dtype
+---@field b1 lutile.dtype
+---@field c64 lutile.dtype
+---@field gc64 lutile.dtype
 ---@field plan lutile.plan kernels for tensor cores
 ---@field cuda lutile.cuda   devices, and kernels compiled for layouts
 local lutile = {}
@@ -867,7 +893,7 @@ function functions.as_position_independent_swizzle_layout(layout) end
 ---@alias lutile.dtype
 ---| "f64"|"f32"|"tf32"|"f16"|"bf16"|"e4m3"|"e5m2"|"e3m2"|"e2m3"|"e2m1"|"ue8m0"|"ue4m3"
 ---| "e4m3fnuz"|"e5m2fnuz"
----| "s32"|"s16"|"s8"|"u8"|"s4"|"u4"|"b1"|"c64"
+---| "s32"|"s16"|"s8"|"u8"|"s4"|"u4"|"b1"|"c64"|"gc64"
 
 ---A tensor with a layout (or a shape and a stride) over data: a buffer or another tensor; over new
 ---memory of an element type; or, where the layout comes first, over nothing.
@@ -916,9 +942,11 @@ function functions.clear(tensor) end
 ---@param x number
 function functions.fill(tensor, x) end
 
----Writes the elements of source to target, by linear coordinate, converting types.
+---Writes the elements of source to target, by linear coordinate, converting types; with a copy
+---in front, copy(tiled_copy, source, target), by its atom over the parts of a thread.
 ---@param source lutile.Tensor
 ---@param target lutile.Tensor
+---@overload fun(tiled_copy: lutile.TiledCopy|lutile.Copy_Atom, source: lutile.Tensor, target: lutile.Tensor)
 function functions.copy(source, target) end
 
 ---As copy, but only where the predicate is true: a tensor of b1, or a function of the linear
@@ -1473,7 +1501,7 @@ functions.gridDim = nil
 ---@class lutile.Launch
 ---@field grid? integer|integer[]  blocks, {x, y, z}: 1
 ---@field block? integer|integer[] threads of a block, {x, y, z}, 1024 at most: 1
----@field checks? boolean          races, unwritten memory, traffic: true
+---@field checks? boolean          races in shared memory, unwritten memory, traffic: true
 ---@field arch? integer|string     80, "sm_90a": whose shared memory a block has
 
 ---@class lutile.Report
