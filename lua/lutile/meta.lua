@@ -946,7 +946,7 @@ function functions.fill(tensor, x) end
 ---in front, copy(tiled_copy, source, target), by its atom over the parts of a thread.
 ---@param source lutile.Tensor
 ---@param target lutile.Tensor
----@overload fun(tiled_copy: lutile.TiledCopy|lutile.Copy_Atom, source: lutile.Tensor, target: lutile.Tensor)
+---@overload fun(atom: lutile.Copy_Atom, source: lutile.Tensor, target: lutile.Tensor)
 function functions.copy(source, target) end
 
 ---As copy, but only where the predicate is true: a tensor of b1, or a function of the linear
