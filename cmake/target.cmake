@@ -8,15 +8,19 @@ if(LUTILE_SANITIZE)
     -fno-omit-frame-pointer)
 endif()
 
+# The algebra is worth the size of -O3, CMake's default for a release; most of the rest is not.
+file(GLOB fast_sources src/tile/*.c src/lua/arithmetic.c src/lua/convert.c src/lua/operations.c
+  src/lua/state.c src/lua/tensor.c src/lua/values.c)
+file(GLOB small_sources src/cuda/*.c src/cli/*.c src/lua/*.c)
+list(REMOVE_ITEM small_sources ${fast_sources})
+set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
+set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+
 function(lutile_compile target)
   set_target_properties(${target} PROPERTIES
     C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
     C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  # The algebra is worth the size of -O3, CMake's default; the rest is not.
-  if(NOT target MATCHES "^(core|bench)")
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
-  endif()
   target_compile_options(${target} PRIVATE ${LUTILE_WARNINGS} ${LUTILE_SANITIZE_FLAGS}
     $<$<BOOL:${LUTILE_WERROR}>:-Werror>)
 endfunction()

@@ -134,17 +134,6 @@ void ltA_layout_close(ltA_layout_builder *b, ltA_place open, size_t rank) {
   ltA_close(&b->stride, open.stride, rank);
 }
 
-const lt_value *ltA_layout_since(const ltA_layout_builder *b, ltA_place place) {
-  return ltA_pair(b->shape.arena, b->shape.nodes + place.shape, b->stride.nodes + place.stride);
-}
-
-void ltA_layout_replace(ltA_layout_builder *b, ltA_place place, const lt_value *layout) {
-  if (layout == NULL) return;
-  b->shape.count = place.shape;
-  b->stride.count = place.stride;
-  ltA_layout_append(b, ltA_view_of(layout));
-}
-
 const lt_value *ltA_layout_finish(ltA_layout_builder *b) {
   return ltA_finish_layout(&b->shape, &b->stride);
 }

@@ -2,10 +2,10 @@
 ** Products: a layout of repetitions of a block. Source: CuTe's logical_product and its
 ** rearrangements (layout.hpp).
 **
-** Mode 0 of logical_product(B, T) is B; mode 1 is complement(B, size(B) * cosize(T)) o T: disjoint
-** copies of B, one for each element of T, ordered as T orders them.
+** Mode 0 of logical_product(B, T) is B; mode 1 is complement(B, size(B) * cosize(T)) o T: copies of B,
+** one for each element of T, ordered as T orders them. They are disjoint where the strides of B nest;
+** else there may be fewer places between its modes than copies, and the last mode of places runs on.
 */
-
 #include "arrange.h"
 #include "complement.h"
 #include "composed.h"
@@ -30,61 +30,17 @@ static bool flatten_integers(ltA_modes *modes, lt_arena *arena, ltA_view view) {
   return !ltA_failed(arena);
 }
 
-/*
-** complement(block, size(block) * cosize(tiler)): where the repetitions may go, of which there are
-** 'reach'.
-*/
-static bool find_places(lt_arena *arena, ltA_view block, ltA_view tiler, ltA_modes *places,
-                        lt_int *reach) {
+/* complement(block, size(block) * cosize(tiler)): where the repetitions may go. */
+static bool find_places(lt_arena *arena, ltA_view block, ltA_view tiler, ltA_modes *places) {
   ltA_modes modes, repetitions, target;
   ltA_modes_begin(places, arena);
   ltA_modes_begin(&target, arena);
   if (!flatten_integers(&modes, arena, block) || !flatten_integers(&repetitions, arena, tiler))
     return false;
-  *reach = ltA_modes_cosize(&repetitions);
-  lt_int room = ltA_mul(arena, ltA_modes_size(&modes), *reach);
+  lt_int room = ltA_mul(arena, ltA_modes_size(&modes), ltA_modes_cosize(&repetitions));
   ltA_modes_append(&target, (ltA_mode){room, ltA_static(0), NULL});
   if (!ltA_failed(arena)) ltA_complement_modes(block, &modes, &target, places);
   return !ltA_failed(arena);
-}
-
-/* Offsets below the result are those of the block and of what lies between its modes. */
-static int64_t span_of(lt_arena *arena, ltA_view block) {
-  ltA_modes modes;
-  int64_t span = 1;
-  ltA_modes_begin(&modes, arena);
-  ltA_modes_flatten(&modes, block.shape, block.stride);
-  for (size_t i = 0; i < modes.count; i++) {
-    int64_t end;
-    if (__builtin_mul_overflow(modes.items[i].shape.value, modes.items[i].stride.value, &end))
-      end = INT64_MAX;
-    if (modes.items[i].shape.value > 1 && end > span) span = end;
-  }
-  return span;
-}
-
-/*
-** More repetitions than places run on in the last mode of these. Where it lies between modes of the
-** block, they may come to lie on one another.
-*/
-static bool may_overlap(lt_arena *arena, ltA_view block, const ltA_modes *places, lt_int reach) {
-  if (places->count == 0 || reach.value <= ltA_modes_size(places).value) return false;
-  return places->items[places->count - 1].stride.value < span_of(arena, block);
-}
-
-static void check_disjoint(lt_arena *arena, ltA_view block, ltA_view tiler, const ltA_modes *places,
-                           const lt_value *repetitions) {
-  const lt_value *copies[] = {lt_filter(arena, ltA_view_layout(arena, block), NULL),
-                              lt_filter(arena, repetitions, NULL)};
-  if (ltA_failed(arena)) return;
-  if (lt_is_injective(arena, lt_make_layout_of(arena, copies, 2)) || ltA_failed(arena)) return;
-  int64_t room = ltA_modes_size(places).value;
-  ltA_fail(
-      arena, LT_INVALID,
-      "logical_product: the copies of %v that %v asks for overlap: %I fit between its modes, at "
-      "%v; a cosize of at most %I would work",
-      ltA_view_layout(arena, block), ltA_view_layout(arena, tiler), room,
-      ltA_modes_to_layout(places), room);
 }
 
 /* (block, places o tiler) */
@@ -92,19 +48,15 @@ static void repeat_by_layout(ltA_layout_builder *result, ltA_view block, ltA_vie
                              strictness strict) {
   lt_arena *arena = result->shape.arena;
   ltA_modes places;
-  lt_int reach;
-  if (!find_places(arena, block, tiler, &places, &reach)) return;
+  if (!find_places(arena, block, tiler, &places)) return;
   ltA_place open = ltA_layout_open(result);
   ltA_layout_append(result, block);
-  ltA_place repetitions = ltA_layout_place(result);
   ltA_composition c;
   ltA_composition_begin_modes(&c, result, "logical_product", &places);
   ltA_compose_tree(&c, tiler.shape, tiler.stride);
   bool is_settled = ltA_failed(arena) || ltA_composition_is_exact(&c) ||
                     (c.doubt == LTA_CARRY && strict == LEAF_BY_LEAF);
   if (!is_settled) ltA_composition_settle(&c, tiler);
-  if (!ltA_failed(arena) && strict == TOGETHER && may_overlap(arena, block, &places, reach))
-    check_disjoint(arena, block, tiler, &places, ltA_layout_since(result, repetitions));
   ltA_layout_close(result, open, 2);
 }
 

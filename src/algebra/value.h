@@ -239,10 +239,6 @@ static inline void ltA_layout_append(ltA_layout_builder *b, ltA_view view) {
   ltA_append(&b->shape, view.shape);
   ltA_append(&b->stride, view.stride);
 }
-/* What was appended since 'place', as a layout of its own. */
-const lt_value *ltA_layout_since(const ltA_layout_builder *b, ltA_place place);
-/* Puts 'layout' in the place of what was appended since; NULL (after a failure) does nothing. */
-void ltA_layout_replace(ltA_layout_builder *b, ltA_place place, const lt_value *layout);
 const lt_value *ltA_layout_finish(ltA_layout_builder *b);
 
 /* A layout under construction from the layouts of its modes. */
