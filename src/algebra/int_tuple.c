@@ -292,8 +292,15 @@ const lt_value *lt_inner_product(lt_arena *arena, const lt_value *a, const lt_va
 
 typedef lt_int (*fold)(lt_int x, lt_int y);
 
+/* 2^63, which no positive number of 64 bits is, stays INT64_MIN. */
+static int64_t divisor_of_values(int64_t x, int64_t y) {
+  if (x == INT64_MIN && (y == INT64_MIN || y == 0)) return INT64_MIN;
+  if (y == INT64_MIN && x == 0) return INT64_MIN;
+  return ltA_gcd(x, y);
+}
+
 static lt_int common_divisor(lt_int x, lt_int y) {
-  int64_t divisor = ltA_gcd(x.value, y.value);
+  int64_t divisor = divisor_of_values(x.value, y.value);
   if (ltA_is_static_int(x) && ltA_is_static_int(y)) return ltA_static(divisor);
   int64_t promise =
       ltA_gcd(x.promise == 0 ? x.value : x.promise, y.promise == 0 ? y.value : y.promise);
@@ -319,25 +326,12 @@ static const lt_value *fold_leaves(lt_arena *arena, const char *operation,
   return ltA_from_int(arena, result);
 }
 
-/* Of INT64_MIN, itself again and 0 alone it is 2^63, which no integer holds. */
-static bool has_huge_divisor(const lt_value *const *tuples, size_t n) {
-  bool is_found = false;
-  for (size_t i = 0; i < n; i++) {
-    for (const lt_value *node = tuples[i]; node < ltA_next(tuples[i]); node++) {
-      if (!ltA_is_integer(node)) continue;
-      if (node->value != INT64_MIN && node->value != 0) return false;
-      is_found |= node->value == INT64_MIN;
-    }
-  }
-  return is_found;
-}
-
 const lt_value *lt_gcd(lt_arena *arena, const lt_value *const *tuples, size_t n) {
   const lt_value *divisor = fold_leaves(arena, "gcd", tuples, n, common_divisor);
   if (divisor == NULL) return NULL;
-  if (has_huge_divisor(tuples, n))
-    return ltA_fail(arena, LT_OVERFLOW, "gcd: the divisor is 2^63 (integers have 64 bits)");
   lt_int x = ltA_int(divisor);
+  if (x.value == INT64_MIN)
+    return ltA_fail(arena, LT_OVERFLOW, "gcd: the divisor is 2^63 (integers have 64 bits)");
   if (x.value < 0) x.value = -x.value; /* the only one, which was combined with none */
   return ltA_from_int(arena, x);
 }
