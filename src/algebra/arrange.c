@@ -68,31 +68,32 @@ static size_t append_unpacked(ltA_builder *builder, const lt_value *mode) {
   return ltA_rank(mode);
 }
 
-static const lt_value *arrange_tree(lt_arena *arena, const lt_value *tree, const lt_value *tiler,
-                                    ltA_arrangement arrangement) {
+/* ((tiles), (rests)) */
+static const lt_value *zip_tree(lt_arena *arena, const lt_value *tree, const lt_value *tiler) {
   ltA_builder zipped;
   ltA_begin(&zipped, arena);
+  size_t open = ltA_open(&zipped, LT_TUPLE);
   append_tiles(&zipped, tree, tiler);
   append_rests(&zipped, tree, tiler);
-  if (ltA_failed(arena)) return NULL;
-  const lt_value *tiles = zipped.nodes;
-  const lt_value *rests = ltA_next(tiles);
+  ltA_close(&zipped, open, 2);
+  return ltA_failed(arena) ? NULL : ltA_finish(&zipped);
+}
+
+static const lt_value *arrange_tree(lt_arena *arena, const lt_value *tree, const lt_value *tiler,
+                                    ltA_arrangement arrangement) {
+  const lt_value *zipped = zip_tree(arena, tree, tiler);
+  if (zipped == NULL || arrangement == LTA_ZIPPED) return zipped;
+  const lt_value *tiles = ltA_element(zipped, 0);
+  const lt_value *rests = ltA_element(zipped, 1);
   ltA_builder result;
   ltA_begin(&result, arena);
   size_t open = ltA_open(&result, LT_TUPLE);
-  size_t rank = 0;
-  if (arrangement == LTA_FLAT) {
-    rank += append_unpacked(&result, tiles);
-  } else {
+  size_t rank = 1;
+  if (arrangement == LTA_FLAT)
+    rank = append_unpacked(&result, tiles);
+  else
     ltA_append(&result, tiles);
-    rank += 1;
-  }
-  if (arrangement == LTA_ZIPPED) {
-    ltA_append(&result, rests);
-    rank += 1;
-  } else {
-    rank += append_unpacked(&result, rests);
-  }
+  rank += append_unpacked(&result, rests);
   ltA_close(&result, open, rank);
   return ltA_finish(&result);
 }

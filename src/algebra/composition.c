@@ -321,13 +321,13 @@ bool ltA_composition_is_exact(ltA_composition *c) {
 
 static void compose_layouts(ltA_layout_builder *result, ltA_view a, ltA_view b) {
   lt_arena *arena = result->shape.arena;
-  if (ltA_has_no_elements(a.shape) && !ltA_has_no_elements(b.shape)) {
+  ltA_composition c;
+  ltA_composition_begin(&c, result, "composition", a);
+  if (!c.whole.is_plain && ltA_has_no_elements(a.shape) && !ltA_has_no_elements(b.shape)) {
     ltA_fail(arena, LT_INVALID, "composition: %v has no elements for %v to pick",
              ltA_view_layout(arena, a), ltA_view_layout(arena, b));
     return;
   }
-  ltA_composition c;
-  ltA_composition_begin(&c, result, "composition", a);
   ltA_compose_tree(&c, b.shape, b.stride);
   if (ltA_failed(arena) || ltA_composition_is_exact(&c) || ltA_composition_rounds(&c, b)) return;
   ltA_composition_settle(&c, b);
