@@ -33,12 +33,6 @@ static void forbid(const void *place, size_t size) { (void)place, (void)size; }
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
-typedef struct ltA_chunk {
-  struct ltA_chunk *older;
-  size_t capacity; /* bytes after the header */
-  size_t used;
-} ltA_chunk;
-
 static void *reallocate_with_malloc(void *context, void *block, size_t old_size, size_t new_size) {
   (void)context;
   (void)old_size;
@@ -124,10 +118,6 @@ lt_value *ltA_new_nodes(lt_arena *arena, size_t count) {
   return ltA_new_bytes(arena, count * sizeof(lt_value));
 }
 
-ltA_mark ltA_get_mark(const lt_arena *arena) {
-  return (ltA_mark){arena->chunk, arena->chunk == NULL ? 0 : arena->chunk->used};
-}
-
 void ltA_release(lt_arena *arena, ltA_mark mark) {
   if (mark.chunk == NULL) { /* made before the first chunk: keep that one */
     if (arena->chunk == NULL) return;
@@ -145,7 +135,7 @@ static bool is_newer(const ltA_chunk *chunk, size_t since, const lt_value *v) {
   return (uintptr_t)v >= first && (uintptr_t)v < (uintptr_t)(chunk + 1) + chunk->used;
 }
 
-const lt_value *ltA_keep(lt_arena *arena, ltA_mark mark, const lt_value *v) {
+const lt_value *ltA_keep_moved(lt_arena *arena, ltA_mark mark, const lt_value *v) {
   if (v == NULL) return NULL;
   ltA_chunk *chunk = arena->chunk;
   if (chunk != mark.chunk) return v; /* spread over chunks: the next reset gives it back */

@@ -86,20 +86,26 @@ bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *sh
          check_extent(arena, operation, shape, stride);
 }
 
-/* Far below the limits, as a short look in floating point tells of nearly every layout. */
+/* Bits of a magnitude; 1 for 0. */
+static unsigned bits_of(uint64_t magnitude) {
+  return 64 - (unsigned)__builtin_clzll(magnitude | 1);
+}
+
+/* Far below the limits, as the lengths of the numbers tell of nearly every layout. */
 static bool is_small(const lt_value *shape, const lt_value *stride) {
-  double size = 1;
-  double extent = 0;
+  unsigned size_bits = 0, reach_bits = 0;
   const lt_value *d = stride;
   for (const lt_value *s = shape; s < ltA_next(shape); s++) {
     if (ltA_is_integer(s)) {
       if (s->value < 0) return false;
-      if (s->value != 0) size *= (double)s->value;
-      extent += (double)s->value * (d->value < 0 ? -(double)d->value : (double)d->value);
+      uint64_t step = d->value < 0 ? 0 - (uint64_t)d->value : (uint64_t)d->value;
+      unsigned bits = bits_of((uint64_t)s->value);
+      size_bits += bits;
+      if (bits + bits_of(step) > reach_bits) reach_bits = bits + bits_of(step);
     }
     d = skip_stride_node(d);
   }
-  return size < 0x1p60 && extent < 0x1p60;
+  return size_bits <= 60 && reach_bits + bits_of(shape->length) <= 60;
 }
 
 bool ltA_check_limits(lt_arena *arena, const lt_value *layout) {

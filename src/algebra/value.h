@@ -128,6 +128,13 @@ static inline bool ltA_equal(const lt_value *a, const lt_value *b) {
 
 /* ---- The arena ------------------------------------------------------------------------------ */
 
+/* A stretch of memory, handed out from its start on; the bytes follow the header. */
+typedef struct ltA_chunk {
+  struct ltA_chunk *older;
+  size_t capacity;
+  size_t used;
+} ltA_chunk;
+
 /* A place in the arena to go back to. */
 typedef struct ltA_mark {
   struct ltA_chunk *chunk;
@@ -144,7 +151,9 @@ struct lt_arena {
 lt_value *ltA_new_nodes(lt_arena *arena, size_t count);
 void *ltA_new_bytes(lt_arena *arena, size_t size);
 
-ltA_mark ltA_get_mark(const lt_arena *arena);
+static inline ltA_mark ltA_get_mark(const lt_arena *arena) {
+  return (ltA_mark){arena->chunk, arena->chunk == NULL ? 0 : arena->chunk->used};
+}
 
 /* Gives back all that was made since 'mark'. */
 void ltA_release(lt_arena *arena, ltA_mark mark);
@@ -153,7 +162,16 @@ void ltA_release(lt_arena *arena, ltA_mark mark);
 ** Gives back all that was made since 'mark' but for 'v', which moves there. Returns its new place;
 ** NULL stays NULL.
 */
-const lt_value *ltA_keep(lt_arena *arena, ltA_mark mark, const lt_value *v);
+const lt_value *ltA_keep_moved(lt_arena *arena, ltA_mark mark, const lt_value *v);
+
+static inline const lt_value *ltA_keep(lt_arena *arena, ltA_mark mark, const lt_value *v) {
+  const ltA_chunk *chunk = arena->chunk;
+  if (v != NULL && chunk != NULL && chunk == mark.chunk &&
+      (const char *)v == (const char *)(chunk + 1) + mark.used &&
+      chunk->used == mark.used + v->length * sizeof *v)
+    return v; /* nothing else was made */
+  return ltA_keep_moved(arena, mark, v);
+}
 
 /* ---- Errors --------------------------------------------------------------------------------- */
 
