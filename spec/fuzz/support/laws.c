@@ -295,9 +295,18 @@ void law_flat_divide(const call *c) { law_tiled_divide(c); }
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
+/* Where the repetitions go: the complement in size(block) * cosize(tiler), or NULL. */
+static const lt_value *places_of(const call *c, const lt_value *block, const lt_value *tiler) {
+  const lt_value *size = lt_size(c->arena, block), *cosize = lt_cosize(c->arena, tiler);
+  int64_t room;
+  if (size == NULL || cosize == NULL || !is_integer(cosize)) return NULL;
+  if (__builtin_mul_overflow(lt_integer_value(size), lt_integer_value(cosize), &room)) return NULL;
+  return lt_complement(c->arena, block, lt_integer(c->arena, room));
+}
+
 /*
-** Mode 0 is the block. No two elements meet where neither block nor tiler repeats one; mode by mode
-** CuTe composes leaf by leaf, and elements may meet.
+** Mode 0 is the block, mode 1 the places composed with the tiler; mode by mode CuTe composes leaf by
+** leaf, and elements may meet.
 */
 static void multiplied_by_layout(const call *c, const lt_value *block, const lt_value *tiler,
                                  const lt_value *r, bool is_together) {
@@ -306,9 +315,9 @@ static void multiplied_by_layout(const call *c, const lt_value *block, const lt_
   same_function(c, block, first);
   int n = model_points(tiler);
   if (n > 0 && model_points(rest) != n) broken(c, "the repetition's size is not the tiler's");
-  bool is_apart = is_together && is_simple_injection(block) && lt_kind_of(tiler) == LT_LAYOUT &&
-                  is_simple_injection(tiler) && has_points(r);
-  if (is_apart && !is_simple_injection(r)) broken(c, "repetitions of the block meet");
+  if (!is_together || lt_kind_of(tiler) != LT_LAYOUT) return;
+  const lt_value *places = places_of(c, block, tiler);
+  if (places != NULL) composed(c, places, tiler, rest);
 }
 
 static void multiplied(const call *c, const lt_value *block, const lt_value *tiler,
