@@ -299,7 +299,7 @@ void law_flat_divide(const call *c) { law_tiled_divide(c); }
 static const lt_value *places_of(const call *c, const lt_value *block, const lt_value *tiler) {
   const lt_value *size = lt_size(c->arena, block), *cosize = lt_cosize(c->arena, tiler);
   int64_t room;
-  if (size == NULL || cosize == NULL || !is_integer(cosize)) return NULL;
+  if (size == NULL || cosize == NULL || lt_kind_of(cosize) != LT_INTEGER) return NULL;
   if (__builtin_mul_overflow(lt_integer_value(size), lt_integer_value(cosize), &room)) return NULL;
   return lt_complement(c->arena, block, lt_integer(c->arena, room));
 }
