@@ -307,7 +307,7 @@ void law_downcast(const call *c) {
     }
     if (!is_part) broken(c, "an element lies in none of the layout's");
   }
-  if (!is_simple_injection(c->r)) broken(c, "two elements meet");
+  if (!is_injection(c->r)) broken(c, "two elements meet");
 }
 
 /* a(r(i)) == i and b(r(i)) == i for all i < n, where r is b's right inverse. */

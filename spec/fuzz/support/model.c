@@ -280,17 +280,22 @@ int model_points(const lt_value *v) {
   return size > 0 && size <= MAX_POINTS ? (int)size : 0;
 }
 
-bool is_simple_injection(const lt_value *layout) {
+/* Offsets are integers not below 'least', each once. */
+static bool is_injection_from(const lt_value *layout, wide least) {
   int n = model_points(layout);
   wide seen[MAX_POINTS];
   for (int i = 0; i < n; i++) {
     point p = model_apply(layout, i);
-    if (!point_integer(&p, &seen[i]) || seen[i] < 0) return false;
+    if (!point_integer(&p, &seen[i]) || seen[i] < least) return false;
     for (int k = 0; k < i; k++)
       if (seen[k] == seen[i]) return false;
   }
   return n > 0;
 }
+
+bool is_simple_injection(const lt_value *layout) { return is_injection_from(layout, 0); }
+
+bool is_injection(const lt_value *layout) { return is_injection_from(layout, -((wide)1 << 100)); }
 
 bool has_basis(const lt_value *v) {
   if (lt_kind_of(v) == LT_BASIS) return true;

@@ -58,5 +58,7 @@ int model_points(const lt_value *v);
 
 /* Whether every two indices have two offsets, all of them integers from 0 on. */
 bool is_simple_injection(const lt_value *layout);
+/* The same with offsets of either sign. */
+bool is_injection(const lt_value *layout);
 
 #endif
