@@ -1,4 +1,4 @@
--- What all plans do: print, draw and compile themselves.
+-- What all plans do: print and draw themselves, change and compile.
 
 local lutile = require "lutile"
 
@@ -69,6 +69,19 @@ function M.svg(p, what)
   end
   if part == "shared" then return lutile.svg(o.shared, { banks = 8 * o.bytes }) end
   return lutile.svg(o.copy, lutile.make_layout { o.rows, o.k })
+end
+
+-- ---- Changes -----------------------------------------------------------------------------------
+
+-- The plan for the same matrices with some options changed.
+function M.with(p, changes)
+  if type(changes) ~= "table" then
+    error(("the changes are a %s; a table of options is needed"):format(type(changes)), 0)
+  end
+  local options = {}
+  for k, v in pairs(p.options) do options[k] = v end
+  for k, v in pairs(changes) do options[k] = v end
+  return p.plan(options)
 end
 
 -- ---- Source, kernels ---------------------------------------------------------------------------

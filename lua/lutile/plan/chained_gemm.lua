@@ -209,14 +209,7 @@ function M.plan(options)
   return p
 end
 
--- The plan for the same matrices with some options changed.
-function Plan:with(changes)
-  local options = {}
-  for k, v in pairs(self.options) do options[k] = v end
-  for k, v in pairs(changes) do options[k] = v end
-  return M.plan(options)
-end
-
+Plan.plan = M.plan
 M.Plan = Plan
 
 return M

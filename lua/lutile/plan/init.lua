@@ -5,6 +5,7 @@
 --   print(p)                                             -- the layouts, and why these
 --   p:run(A, B, C)                                       -- C = A * B^T
 
+local base = require "lutile.plan.base"
 local gemm = require "lutile.plan.gemm"
 local chained_gemm = require "lutile.plan.chained_gemm"
 local run = require "lutile.plan.run"
@@ -49,8 +50,7 @@ M.chained_gemm = guard("plan.chained_gemm", chained_gemm.plan)
 
 gemm.Plan.run = guard("plan:run", run.gemm)
 gemm.Plan.prepare = guard("plan:prepare", run.prepare)
-gemm.Plan.with = guard("plan:with", gemm.Plan.with)
-chained_gemm.Plan.with = guard("plan:with", chained_gemm.Plan.with)
+base.with = guard("plan:with", base.with)
 chained_gemm.Plan.run = guard("plan:run", run.chained_gemm)
 
 return M
