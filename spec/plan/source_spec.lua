@@ -128,14 +128,14 @@ describe("plan.gemm", function()
       assert.truthy(p:svg(what):find "^<svg")
     end
     assert.error_matches(function() p:svg "C.shared" end, "no picture 'C.shared'")
+    assert.error_matches(function() p:svg(3) end, "no picture '3'")
   end)
 
   it("is changed by 'with'", function()
     local p = plan.gemm { dtype = "f16", M = 4096, N = 4096, K = 4096, arch = 90 }
     assert.same({ 128, 128, 32 }, p:with({ tile = { 128, 128, 32 } }).tile)
     assert.equal(4, p:with({ stages = 4 }).stages)
-    assert.has_error(function() p:with() end,
-      "plan:with: the changes are a nil; a table of options is needed")
+    assert.has_error(function() p:with() end, "plan:with: a table expected, got nil")
   end)
 
   local A, B, C = { 3, 4 }, { 5, 4 }, { 3, 5 }

@@ -61,11 +61,11 @@ end
 function M.svg(p, what)
   what = what or "mma"
   if what == "mma" then return lutile.svg(p.mma) end
-  local name, part = what:match "^(%a+)%.(%a+)$"
+  local name, part = tostring(what):match "^(%a+)%.(%a+)$"
   local o = name and p[name]
   if not (type(o) == "table" and (part == "shared" or part == "copy")) then
     error(("svg: no picture '%s': 'mma', 'A.shared', 'A.copy', 'B.shared' and 'B.copy' there are")
-      :format(what), 2)
+      :format(tostring(what)), 2)
   end
   if part == "shared" then return lutile.svg(o.shared, { banks = 8 * o.bytes }) end
   return lutile.svg(o.copy, lutile.make_layout { o.rows, o.k })
@@ -76,7 +76,7 @@ end
 -- The plan for the same matrices with some options changed.
 function M.with(p, changes)
   if type(changes) ~= "table" then
-    error(("the changes are a %s; a table of options is needed"):format(type(changes)), 0)
+    error(("a table expected, got %s"):format(type(changes)), 0)
   end
   local options = {}
   for k, v in pairs(p.options) do options[k] = v end
