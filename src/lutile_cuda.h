@@ -222,6 +222,35 @@ typedef struct lt_cuda_launch {
 LT_API bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
                                   const lt_cuda_launch *launch, void **arguments);
 
+/* ---- Tensor maps ---------------------------------------------------------------------------- */
+
+#define LT_CUDA_TENSOR_MAP_RANK 5
+
+/* A CUtensorMap: an argument of kernels that copy by TMA (compute capability 9.0). */
+typedef struct lt_cuda_tensor_map {
+  uint64_t words[16];
+} lt_cuda_tensor_map;
+
+/* What cuTensorMapEncodeTiled takes, mode 0 first, which is contiguous. */
+typedef struct lt_cuda_tensor_map_request {
+  const char *type; /* of the elements, by CuTe's name */
+  lt_cuda_pointer address;
+  unsigned rank;
+  uint64_t extents[LT_CUDA_TENSOR_MAP_RANK];
+  uint64_t strides[LT_CUDA_TENSOR_MAP_RANK - 1]; /* bytes, from mode 1 on */
+  uint32_t box[LT_CUDA_TENSOR_MAP_RANK];
+  uint32_t element_strides[LT_CUDA_TENSOR_MAP_RANK];
+  const char *swizzle;      /* "none", "32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_64B" */
+  const char *l2_promotion; /* "none", "64B", "128B", "256B" */
+  const char *oob_fill;     /* "zero", "nan" */
+} lt_cuda_tensor_map_request;
+
+/* False with the rule that is broken, or the driver's error. */
+LT_API bool lt_cuda_encode_tensor_map(lt_cuda *cuda, const lt_cuda_tensor_map_request *request,
+                                      lt_cuda_tensor_map *out);
+/* Bytes from the address to the end of the last element; UINT64_MAX for more than there can be. */
+LT_API uint64_t lt_cuda_tensor_map_reach(const lt_cuda_tensor_map_request *request);
+
 /* ---- The cache ------------------------------------------------------------------------------ */
 
 typedef struct lt_cuda_cache {

@@ -2109,6 +2109,28 @@ function cuda.copy(source, target, stream) end
 ---@return fun()
 function cuda.prepare_copy(source, target, stream, changes) end
 
+---What cuTensorMapEncodeTiled takes, mode 0 first; strides are in bytes, from mode 1 on.
+---@class lutile.cuda.TensorMapDescriptor
+---@field tensorRank integer 1 to 5
+---@field tensorDataType string the element type, by CuTe's name
+---@field globalDim integer[]
+---@field globalStrides integer[] multiples of 16
+---@field boxDim integer[] 1 to 256 each; a line of the box has a multiple of 16 bytes
+---@field elementStrides integer[] 1 to 8 each
+---@field swizzle? "none"|"32B"|"64B"|"128B"|"128B_ATOM_32B"|"128B_ATOM_64B"
+---@field l2Promotion? "none"|"64B"|"128B"|"256B" by default "128B"
+---@field oobFill? "zero"|"nan" what is loaded from outside of the tensor
+
+---A kernel's argument: const __grid_constant__ tma::Map.
+---@class lutile.cuda.TensorMap
+---@field bytes fun(self: lutile.cuda.TensorMap): string its 128 bytes
+
+---A tensor map for TMA, of a tensor on a device.
+---@param descriptor lutile.TmaCopy|lutile.cuda.TensorMapDescriptor
+---@param tensor lutile.Tensor|lutile.cuda.Buffer the memory that it is for
+---@return lutile.cuda.TensorMap
+function cuda.tensor_map(descriptor, tensor) end
+
 ---Bytes that this state holds on a device.
 ---@param device? lutile.cuda.Place
 ---@return integer

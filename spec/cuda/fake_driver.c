@@ -372,6 +372,24 @@ API int cuModuleGetFunction(void **function, void *module, const char *name) {
   return SUCCESS;
 }
 
+/* The map has the type, the rank, the address, and then extents, strides and box. */
+API int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address,
+                               const uint64_t *extents, const uint64_t *strides,
+                               const uint32_t *box, const uint32_t *element_strides, int interleave,
+                               int swizzle, int promotion, int fill) {
+  char line[512];
+  int n = snprintf(line, sizeof line, "tensor map type %d swizzle %d promotion %d fill %d", type,
+                   swizzle, promotion, fill);
+  for (unsigned i = 0; i < rank; i++)
+    n += snprintf(line + n, sizeof line - (size_t)n, "; %llu by %llu box %u step %u",
+                  (unsigned long long)extents[i],
+                  i == 0 ? 0ull : (unsigned long long)strides[i - 1], box[i], element_strides[i]);
+  note(line);
+  memset(map, 0, 128);
+  memcpy(map, &address, sizeof address);
+  return interleave == 0 ? SUCCESS : INVALID_VALUE;
+}
+
 /* 16 bytes of static shared memory, 32 registers, no spills. */
 API int cuFuncGetAttribute(int *value, int attribute, void *function) {
   (void)function;

@@ -70,7 +70,8 @@
 #define LTD_NEWER_DRIVER_FUNCTIONS(X) \
   X(cuFuncGetParamInfo)               \
   X(cuGraphExecUpdate_v2)             \
-  X(cuLaunchKernelEx)
+  X(cuLaunchKernelEx)                 \
+  X(cuTensorMapEncodeTiled)
 
 #define LTD_COMPILER_FUNCTIONS(X) \
   X(nvrtcCompileProgram)          \

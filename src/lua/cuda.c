@@ -259,5 +259,6 @@ int ltL_open_cuda_driver(lua_State *L) {
   ltL_open_cuda_streams(L);
   ltL_open_cuda_compile(L);
   ltL_open_cuda_launch(L);
+  ltL_open_cuda_tensor_maps(L);
   return 1;
 }

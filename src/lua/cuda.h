@@ -70,7 +70,8 @@ typedef enum ltL_parameter_kind {
   LT_PARAMETER_LAYOUT,  /* L */
   LT_PARAMETER_SIGNED,
   LT_PARAMETER_UNSIGNED,
-  LT_PARAMETER_NUMBER /* of a floating element type */
+  LT_PARAMETER_NUMBER,    /* of a floating element type */
+  LT_PARAMETER_TENSOR_MAP /* tma::Map, CUtensorMap */
 } ltL_parameter_kind;
 
 typedef struct ltL_parameter {
@@ -103,6 +104,15 @@ typedef struct ltL_kernel {
 #define LTL_MAX_BLOCK 4096
 #define LTL_MAX_PARAMETERS 256
 
+/* ---- Tensor maps ---------------------------------------------------------------------------- */
+
+typedef struct ltL_tensor_map {
+  const ltL_device_buffer *buffer; /* kept by user value 1 */
+  lt_cuda_tensor_map map;
+} ltL_tensor_map;
+
+#define LTL_TENSOR_MAP "lutile tensor map"
+
 /* ---- The parts of the module ---------------------------------------------------------------- */
 
 /* Sets functions with both upvalues in the table at the top. */
@@ -116,5 +126,6 @@ void ltL_open_cuda_memory(lua_State *L);
 void ltL_open_cuda_streams(lua_State *L);
 void ltL_open_cuda_compile(lua_State *L);
 void ltL_open_cuda_launch(lua_State *L);
+void ltL_open_cuda_tensor_maps(lua_State *L);
 
 #endif

@@ -103,8 +103,8 @@ static const char *const *list_field(lua_State *L, const char *name, size_t *n) 
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-static const char *const kind_names[] = {"pointer",  "tensor", "layout", "signed",
-                                         "unsigned", "number", NULL};
+static const char *const kind_names[] = {"pointer",  "tensor", "layout",     "signed",
+                                         "unsigned", "number", "tensor map", NULL};
 
 static size_t align(size_t at, size_t to) { return (at + to - 1) / to * to; }
 
@@ -124,6 +124,10 @@ static void place(ltL_parameter *p, size_t *at) {
     case LT_PARAMETER_LAYOUT:
       p->size = size_of_layout(p);
       alignment = p->dynamic_count == 0 ? 1 : (size_t)p->bits / 8;
+      break;
+    case LT_PARAMETER_TENSOR_MAP:
+      p->size = sizeof(lt_cuda_tensor_map);
+      alignment = 64;
       break;
     default: p->size = alignment = (size_t)p->bits / 8; break;
   }

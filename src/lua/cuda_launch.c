@@ -179,12 +179,20 @@ static void put_number(const call *c, uint8_t *at) {
   ltT_store(c->parameter->element, at, 0, (lt_number){lua_tonumber(c->L, c->slot), 0});
 }
 
+static void put_tensor_map(const call *c, uint8_t *at) {
+  const ltL_tensor_map *m = luaL_testudata(c->L, c->slot, LTL_TENSOR_MAP);
+  if (m == NULL) refuse_type(c, "tensor map");
+  check_memory(c, m->buffer);
+  memcpy(at, &m->map, sizeof m->map);
+}
+
 static void put_argument(const call *c, uint8_t *at) {
   switch (c->parameter->kind) {
     case LT_PARAMETER_POINTER: put_pointer(c, at); return;
     case LT_PARAMETER_TENSOR: put_tensor(c, at); return;
     case LT_PARAMETER_LAYOUT: put_bare_layout(c, at); return;
     case LT_PARAMETER_NUMBER: put_number(c, at); return;
+    case LT_PARAMETER_TENSOR_MAP: put_tensor_map(c, at); return;
     default: put_integer(c, at); return;
   }
 }

@@ -113,6 +113,21 @@ M.copy = guard(copies.copy)
 -- many times, with fields of the plan changed.
 M.prepare_copy = guard(copies.prepare)
 
+--[[
+tensor_map(descriptor, tensor or buffer): a kernel's argument 'const __grid_constant__ tma::Map'.
+The descriptor is a TMA copy's (make_tma_copy), or a table with what cuTensorMapEncodeTiled takes,
+as a copy's 'desc' has it: tensorRank, tensorDataType, globalDim, globalStrides (bytes), boxDim,
+elementStrides, swizzle, l2Promotion ("128B"), oobFill; the address is the tensor's.
+map:bytes() has it as 128 bytes.
+]]
+M.tensor_map = guard(function(descriptor, tensor)
+  if getmetatable(descriptor) == "lutile copy" then descriptor = descriptor.desc end
+  if type(descriptor) ~= "table" then
+    error(("tensor_map: a TMA copy or a table expected, got %s"):format(type(descriptor)), 0)
+  end
+  return driver.tensor_map(descriptor, tensor)
+end)
+
 -- ---- Streams, events ---------------------------------------------------------------------------
 
 M.stream = guard(function(device) return driver.stream(device_of(device)) end)

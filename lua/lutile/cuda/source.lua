@@ -283,6 +283,8 @@ local function describe_tensor(kernel, name, inside, known, types)
   return { kind = "tensor", dtype = dtype or nil, layout = layout }
 end
 
+local TENSOR_MAPS = { ["tma::Map"] = true, ["CUtensorMap"] = true }
+
 -- What a launch has to know of a parameter of this type.
 local function describe(kernel, name, text, known, types, bits)
   local pointee = text:match "^(.-) ?%*$"
@@ -297,10 +299,11 @@ local function describe(kernel, name, text, known, types, bits)
   local dtype = element_of(text, types)
   local integer = SCALARS[text] or INTEGERS[dtype]
   if integer then return { kind = integer[1], bits = integer[2] } end
+  if TENSOR_MAPS[text] then return { kind = "tensor map" } end
   if NUMBERS[dtype] then return { kind = "number", dtype = dtype, bits = NUMBERS[dtype] } end
   fail("compile: parameter '%s' of kernel '%s' has type '%s', which a launch cannot fill "
-    .. "(pointers, numbers, layout::name and lutile::tensor<T, layout::name> it can; 'types' may "
-    .. "say what '%s' is)", name, kernel, text, text)
+    .. "(pointers, numbers, layout::name, lutile::tensor<T, layout::name> and tma::Map it can; "
+    .. "'types' may say what '%s' is)", name, kernel, text, text)
 end
 
 local function without_comments(text)
@@ -324,6 +327,14 @@ local function find_parameters(kernel, text)
     kernel)
 end
 
+-- TMA reads a map where the launch has put it: the compiler must not copy it.
+local function check_tensor_map(kernel, name, text, declaration)
+  if TENSOR_MAPS[text] and not declaration:find "__grid_constant__" then
+    fail("compile: parameter '%s' of kernel '%s' must be 'const __grid_constant__ %s': TMA reads "
+      .. "it where it is", name, kernel, text)
+  end
+end
+
 -- The list of the kernel's parameters, as the driver's compile takes it.
 function M.parameters(kernel, text, known, types, bits)
   local list = trim(find_parameters(kernel, without_comments(text)))
@@ -336,6 +347,7 @@ function M.parameters(kernel, text, known, types, bits)
     if not name or text_of_type == "" then
       fail("compile: parameter %d of kernel '%s' has no name", i, kernel)
     end
+    check_tensor_map(kernel, name, trim(text_of_type), piece)
     parameters[i] = describe(kernel, name, trim(text_of_type), known, types, bits)
     parameters[i].name = name
   end
