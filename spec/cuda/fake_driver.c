@@ -4,6 +4,7 @@
 ** FAKE_CUDA_LOG names.
 **
 **   FAKE_CUDA_MEMORY     bytes of a device (default 1 GiB); FAKE_CUDA_DEVICES of them (default 1)
+**   FAKE_CUDA_CAPABILITY 80 or another (default 80)
 **   FAKE_CUDA_ARGUMENTS  sizes of a kernel's arguments, "8,4": launches write their bytes
 **   FAKE_CUDA_FAULT      an error number that synchronizing gives after a launch
 */
@@ -81,17 +82,17 @@ API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
   return SUCCESS;
 }
 
-/* Compute capability 8.0, 108 multiprocessors, 163 KB of shared memory for a block that opts in. */
+/* 108 multiprocessors, 163 KB of shared memory for a block that opts in, 227 KB since 9.0. */
 API int cuDeviceGetAttribute(int *value, int attribute, int device) {
   (void)device;
   switch (attribute) {
-    case 75: *value = 8; break;
-    case 76: *value = 0; break;
+    case 75: *value = (int)setting("FAKE_CUDA_CAPABILITY", 80) / 10; break;
+    case 76: *value = (int)setting("FAKE_CUDA_CAPABILITY", 80) % 10; break;
     case 16: *value = 108; break;
     case 1: *value = 1024; break;
     case 10: *value = 32; break;
     case 8: *value = 49152; break;
-    case 97: *value = 166912; break;
+    case 97: *value = setting("FAKE_CUDA_CAPABILITY", 80) < 90 ? 166912 : 232448; break;
     case 81: *value = 167936; break;
     case 38: *value = 40 << 20; break;
     default: *value = 0; break;

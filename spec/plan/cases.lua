@@ -30,10 +30,11 @@ local STORED = { tf32 = "f32" }
 
 local function matrices(c)
   local l, padding = c.batches or 1, c.padding or 0
+  if type(padding) == "number" then padding = { padding, padding, padding } end
   local a, b = STORED[c.types[1]] or c.types[1], STORED[c.types[2]] or c.types[2]
-  return fill(matrix(a, c.m, c.k, l, c.majors[1], padding)),
-    fill(matrix(b, c.n, c.k, l, c.majors[2], padding)),
-    fill(matrix(c.types[4], c.m, c.n, l, c.majors[3], padding))
+  return fill(matrix(a, c.m, c.k, l, c.majors[1], padding[1])),
+    fill(matrix(b, c.n, c.k, l, c.majors[2], padding[2])),
+    fill(matrix(c.types[4], c.m, c.n, l, c.majors[3], padding[3]))
 end
 
 -- ---- gemm --------------------------------------------------------------------------------------
@@ -45,14 +46,15 @@ local function sum(A, B, m, n, l)
 end
 
 local function count_wrong(c, A, B, old, D, bias)
-  local wrong = 0
+  local wrong, rounded = 0, make_tensor(D.dtype, 1)
   for l = 0, size(D, 2) - 1 do
     for n = 0, size(D, 1) - 1 do
       for m = 0, size(D, 0) - 1 do
         local x = (c.alpha or 1) * sum(A, B, m, n, l) + (c.beta or 0) * old(m, n, l)
         if bias then x = x + bias(c.bias == "row" and m or n) end
         if c.host_epilogue then x = c.host_epilogue(x, m, n) end
-        if D(m, n, l) ~= x then wrong = wrong + 1 end
+        rounded[0] = x
+        if D(m, n, l) ~= rounded(0) then wrong = wrong + 1 end
       end
     end
   end
@@ -83,7 +85,8 @@ local function run_gemm(c, there, back)
   local bias = c.bias and fill(make_tensor(c.types[4], c.bias == "row" and c.m or c.n))
   local plan = lutile.plan.gemm { A = A, B = B, C = C, dtype = c.types[1], dtype_b = c.types[2],
     acc = c.types[3], beta = c.beta ~= nil, bias = c.bias, arch = c.arch or 89, tile = c.tile,
-    warps = c.warps, stages = c.stages, epilogue = c.epilogue, host_epilogue = c.host_epilogue }
+    warps = c.warps, stages = c.stages, cluster = c.cluster, template = c.template,
+    epilogue = c.epilogue, host_epilogue = c.host_epilogue }
   local D = there(C)
   plan:run(there(A), there(B), D, { alpha = c.alpha, beta = c.beta, bias = bias and there(bias) })
   D = back(D)
@@ -184,6 +187,27 @@ for _, case in ipairs {
 } do
   table.insert(M.host, case)
 end
+
+-- For gemm_sm90.cu: what TMA takes, edges of all kinds, schedules.
+local BF16_OUT, F16_OUT = { "bf16", "bf16", "f32", "bf16" }, { "f16", "f16", "f32", "f16" }
+M.hopper = {
+  { types = F16, m = 130, n = 136, k = 72, majors = KK, why = "edges" },
+  { types = F16_OUT, m = 200, n = 304, k = 136, majors = { "row", "row", "column" }, padding = 8,
+    why = "contiguous along m and n" },
+  { types = BF16_OUT, m = 72, n = 131, k = 24, majors = { "k", "row", "column" },
+    padding = { 0, 5, 5 }, why = "rows of D that end within 16 bytes" },
+  { types = F16, m = 136, n = 72, k = 64, majors = { "k", "k", "row" }, beta = 0.5, alpha = 2,
+    why = "column-major C, which is read" },
+  { types = BF16_OUT, m = 40, n = 64, k = 200, majors = KK, batches = 3,
+    epilogue = "x < 0 ? 0 : x + m", host_epilogue = function(x, m) return x < 0 and 0 or x + m end,
+    why = "batches, an epilogue" },
+  { types = F16, m = 260, n = 264, k = 72, majors = KK, tile = { 128, 256, 64 },
+    why = "consumers that share a tile" },
+  { types = F16_OUT, m = 390, n = 136, k = 328, majors = KK, cluster = { 2, 1 },
+    why = "clusters" },
+}
+for _, case in ipairs(M.hopper) do case.arch, case.template = 90, "gemm_sm90.cu" end
+
 for _, case in ipairs(M.emulated) do
   if not (case.tile or case.dtype and case.m > 100) then table.insert(M.host, case) end
 end

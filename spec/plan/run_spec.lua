@@ -7,10 +7,12 @@ local support = require "spec.support.cuda"
 local function as_it_is(t) return t end
 
 describe("plan:run on the host executor", function()
-  for _, case in ipairs(cases.host) do
-    it("is right for " .. cases.name(case), function()
-      assert.equal("right", cases.run(case, as_it_is, as_it_is))
-    end)
+  for _, list in ipairs { cases.host, cases.hopper } do
+    for _, case in ipairs(list) do
+      it("is right for " .. cases.name(case), function()
+        assert.equal("right", cases.run(case, as_it_is, as_it_is))
+      end)
+    end
   end
 end)
 
@@ -50,7 +52,8 @@ describe("plan:run on a device", function()
   end
 
   for what, list in pairs { ["the sizes and types of the host's cases"] = cases.host,
-    ["the cases of emulated kernels"] = cases.emulated } do
+    ["the cases of emulated kernels"] = cases.emulated,
+    ["products by TMA and wgmma"] = cases.hopper } do
     it_runs("is right for " .. what, function()
       local cuda = require "lutile.cuda"
       for _, case in ipairs(list) do

@@ -26,13 +26,21 @@ end
 local LOADS = { matrices = "ldmatrix", transposed = "ldmatrix.trans", whole = "words",
   elements = "single elements" }
 
-local function add_operand(lines, o)
+local function add_copied(lines, o)
   lines[#lines + 1] = ("%s: tile (%d,%d), %s; %scopies of %d bytes; registers by %s"):format(
     o.struct or o.name, o.rows, o.k, o.unit == "none" and "no contiguous mode"
     or o.unit == "k" and "k contiguous" or "rows contiguous", o.async and "asynchronous " or "",
     o.vector * o.bytes, LOADS[o.load])
   lines[#lines + 1] = "  shared " .. tostring(o.shared)
   lines[#lines + 1] = "  copy   " .. tostring(o.copy)
+end
+
+local function add_boxed(lines, o)
+  local desc = o.tma.desc
+  lines[#lines + 1] = ("%s: %sboxes of TMA (%s), swizzle %s%s"):format(o.name,
+    o.rows and ("tile (%d,%d); "):format(o.rows, o.k) or "", table.concat(desc.boxDim, ","),
+    desc.swizzle, o.descriptor and ("; descriptor 0x%016x"):format(o.descriptor.desc) or "")
+  lines[#lines + 1] = "  shared " .. tostring(o.shared)
 end
 
 -- The plan as text: what it computes, with which layouts and numbers, and why.
@@ -47,8 +55,9 @@ function M.report(p)
     end
   end
   lines[#lines + 1] = tostring(p.mma)
-  for _, name in ipairs { "A", "B", "Rows" } do
-    if p[name] then add_operand(lines, p[name]) end
+  for _, name in ipairs { "A", "B", "Rows", "D" } do
+    local o = p[name]
+    if o then (o.tma and add_boxed or add_copied)(lines, o) end
   end
   for _, reason in ipairs(p.reasons or {}) do lines[#lines + 1] = "why: " .. reason end
   return table.concat(lines, "\n")
@@ -63,9 +72,9 @@ function M.svg(p, what)
   if what == "mma" then return lutile.svg(p.mma) end
   local name, part = tostring(what):match "^(%a+)%.(%a+)$"
   local o = name and p[name]
-  if not (type(o) == "table" and (part == "shared" or part == "copy")) then
-    error(("svg: no picture '%s': 'mma', 'A.shared', 'A.copy', 'B.shared' and 'B.copy' there are")
-      :format(tostring(what)), 2)
+  if not (type(o) == "table" and (part == "shared" or part == "copy") and o[part]) then
+    error(("svg: no picture '%s': 'mma', 'A.shared', 'B.shared'%s there are"):format(
+      tostring(what), p.A.copy and ", 'A.copy', 'B.copy'" or ", 'D.shared'"), 2)
   end
   if part == "shared" then return lutile.svg(o.shared, { banks = 8 * o.bytes }) end
   return lutile.svg(o.copy, lutile.make_layout { o.rows, o.k })

@@ -1,169 +1,61 @@
--- Plans of D = epilogue(alpha * A * B^T + beta * C + bias) for kernels/gemm_sm80.cu.
+-- Plans of D = epilogue(alpha * A * B^T + beta * C + bias): from what a script says of the matrices
+-- to the kernel template that suits them, and the roles that they have in it.
 --
 -- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers. Any of
 -- the layouts may be replaced before the first 'run'; what follows from numbers is worked out again
 -- by 'with'.
 
-local lutile = require "lutile"
-local emit = require "lutile.plan.emit"
 local base = require "lutile.plan.base"
+local gemm_sm80 = require "lutile.plan.gemm_sm80"
+local gemm_sm90 = require "lutile.plan.problem_sm90"
 local matrix = require "lutile.plan.matrix"
-local operand = require "lutile.plan.operand"
 local problem = require "lutile.plan.problem"
-local result = require "lutile.plan.result"
 local tile = require "lutile.plan.tile"
 
 local M = {}
 
-local BYTES = matrix.BYTES
+local function fail(message, ...) error(message:format(...), 0) end
 
--- ---- Choices ---------------------------------------------------------------------------------
+-- ---- Options -----------------------------------------------------------------------------------
 
-local function atom_of(p)
-  local a, b, acc = p.dtype:upper(), p.dtype_b:upper(), p.acc:upper()
-  local types = acc .. a .. b .. acc
-  if p.arch < 80 then
-    if a == "F16" then return "SM75_16x8x8_" .. types .. "_TN" end
-    return "SM75_8x8x16_" .. types .. "_TN"
-  end
-  local shapes = { [8] = "8x8x4", [4] = "16x8x8", [2] = "16x8x16", [1] = "16x8x32" }
-  local shape = shapes[BYTES[p.dtype]]
-  local since = a:match "^E%d" and "SM89_" or "SM80_"
-  return since .. shape .. "_" .. types .. "_TN"
-end
-
-local DEFAULT_ACC = { f16 = "f32", bf16 = "f32", tf32 = "f32", e4m3 = "f32", e5m2 = "f32",
-  f64 = "f64", s8 = "s32", u8 = "s32" }
-
--- ---- As C++ ----------------------------------------------------------------------------------
-
-local COMPUTE = { f64 = "double", s32 = "int" }
-local COMPUTE_TYPE = { double = "f64", int = "s32", float = "f32" }
-
-local BLOCK = [[
-#define LUTILE_PLAN
-#include "element.cuh"
-#include "fragment.cuh"
-#include "mma.cuh"
-#include "swizzle.cuh"
-
-namespace plan {
-
-enum Bias { kNone, kPerRow, kPerColumn };
-
-@CONSTANTS@
-
-using Word = @WORD@;
-using Accumulator = element::@ACC@;
-using Element = element::@OUT@;  /* of C, D and the bias */
-using Compute = @COMPUTE@;
-
-@A@
-
-@B@
-
-DEVICE void mma(Word *d, const Word *a, const Word *b) {
-  mma::@ATOM@(d, a, b);
-}
-
-/* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */
-@C@
-
-/* The values in the order in which they are written: runs of kRun neighbours. */
-@RUN@
-
-DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
-
-}  // namespace plan
-]]
-
-local function constants(p, c)
-  local lines = {
-    emit.constant("kBlockM", p.tile[1]), emit.constant("kBlockN", p.tile[2]),
-    emit.constant("kBlockK", p.tile[3]), emit.constant("kAtomK", p.mma.shape_mnk[2]),
-    emit.constant("kSteps", p.steps), emit.constant("kStages", p.stages),
-    emit.constant("kThreads", p.threads),
-    emit.constant("kBlocks", p.blocks, "of a multiprocessor, at least: bounds registers"),
-    emit.constant("kAsync", p.A.async or p.B.async),
-    emit.constant("kAtomsM", p.tile[1] // lutile.tile_size(p.mma, 0), "of a warp"),
-    emit.constant("kAtomsN", p.tile[2] // lutile.tile_size(p.mma, 1)),
-    emit.constant("kWordsOfC", p.words_of_c, "registers of an atom's accumulators"),
-    emit.constant("kGroup", p.group, "rows of tiles that blocks go down together"),
-    emit.constant("kRun", p.run_size), emit.constant("kValuesOfC", c.values),
-    emit.constant("kReadsC", p.reads_c),
-    ("  static constexpr Bias kBias = %s;"):format(
-      ({ row = "kPerRow", column = "kPerColumn" })[p.bias] or "kNone"),
-  }
-  return emit.constants(lines)
-end
-
-local Plan = setmetatable({ template = "gemm_sm80.cu", entry = "gemm" }, { __index = base })
-Plan.__index = Plan
-Plan.__tostring = base.report
-
--- The generated block: everything that varies in the template.
-function Plan:block()
-  local c = result.layouts(self.mma, self.tile[1], self.tile[2])
-  local fields = {
-    CONSTANTS = constants(self, c), WORD = self.A.word == 8 and "unsigned long long" or "unsigned",
-    ACC = self.acc, OUT = self.out, COMPUTE = self.compute,
-    A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
-    ATOM = self.atom, EPILOGUE = self.epilogue,
-    m = self.transposed and "n" or "m", n = self.transposed and "m" or "n",
-    C = result.source(c),
-    RUN = emit.functions { emit.layout("run_value", lutile.make_layout(c.values)) },
-  }
-  return (BLOCK:gsub("@(%w+)@", fields))
-end
-
--- ---- The plan --------------------------------------------------------------------------------
-
-function M.new(options)
-  local p = setmetatable({}, Plan)
-  for k, v in pairs(options) do p[k] = v end
-  p.arch = p.arch or 80
-  p.dtype_b = p.dtype_b or p.dtype
-  p.acc = p.acc or DEFAULT_ACC[p.dtype]
-  p.out = p.out or (p.acc == "s32" and "s32" or p.acc == "f64" and "f64" or "f32")
-  p.compute = COMPUTE[p.out] or "float"
-  p.compute_type = COMPUTE_TYPE[p.compute]
-  p.atom = p.atom or atom_of(p)
-  p.reasons = p.reasons or {}
-  if not p.tile then
-    local choice = tile.choose(p)
-    p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages
-    p.blocks = p.blocks or choice.blocks
-  end
-  p.warps, p.stages = p.warps or { 2, 2 }, p.stages or (p.arch < 80 and 2 or 3)
-  p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
-    p.permutation)
-  p.threads = lutile.size(p.mma)
-  p.steps = p.tile[3] // p.mma.shape_mnk[2]
-  p.group, p.blocks = p.group or 8, p.blocks or 1
-  local vector = p.vector or {}
-  local bytes = BYTES[p.dtype]
-  p.A = operand.new { name = "A", rows = p.tile[1], k = p.tile[3], bytes = bytes, major = p.a_major,
-    unit = p.a_unit, vector_bytes = vector.A, steps = p.steps, threads = p.threads, arch = p.arch,
-    rounds = p.rounds }
-  p.B = operand.new { name = "B", rows = p.tile[2], k = p.tile[3], bytes = bytes, major = p.b_major,
-    unit = p.b_unit, vector_bytes = vector.B, steps = p.steps, threads = p.threads, arch = p.arch,
-    rounds = p.rounds }
-  local values = lutile.size(p.mma.c_layout) // 32
-  p.words_of_c = p.acc == "f16" and values // 2 or values
-  p.run_size = p.run_size or 2
-  p.reads_c = p.reads_c or false
-  p.epilogue = p.epilogue or "x"
-  p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
-  return p
-end
-
--- ---- From layouts ----------------------------------------------------------------------------
+-- Options that go to the templates as they are.
+local PASSED = { "bias", "epilogue", "host_epilogue", "template", "tile", "warps", "stages",
+  "blocks", "group", "cluster", "ping_pong" }
 
 local KNOWN = {}
-for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta bias epilogue
-  host_epilogue arch multiprocessors tile warps stages blocks group]]):gmatch "[%w_]+" do
+for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta arch
+  multiprocessors]]):gmatch "[%w_]+" do
   KNOWN[name] = true
 end
+for _, name in ipairs(PASSED) do KNOWN[name] = true end
+
+local COUNTS = { tile = 3, cluster = 2, warps = 2, stages = false, blocks = false, group = false,
+  multiprocessors = false }
+local KINDS = { epilogue = "string", host_epilogue = "function", template = "string",
+  ping_pong = "boolean" }
+
+local function check_values(options)
+  for name, count in pairs(COUNTS) do
+    if options[name] ~= nil then tile.check_integers(name, options[name], count or nil) end
+  end
+  for name, kind in pairs(KINDS) do
+    if options[name] ~= nil and type(options[name]) ~= kind then
+      fail("%s is a %s, not a %s", name, kind, type(options[name]))
+    end
+  end
+end
+
+local SWAPPED = { row = "column", column = "row" }
+
+local function check_bias(bias)
+  if bias ~= nil and not SWAPPED[bias] then
+    fail("bias is '%s': \"row\" and \"column\" there are", tostring(bias))
+  end
+end
+
+-- ---- Types -------------------------------------------------------------------------------------
+
+local COMPUTE = { f64 = "double", s32 = "int" }
 
 local function type_of(options, name, default)
   local t = matrix.is_tensor(options[name]) and options[name].dtype
@@ -173,42 +65,48 @@ end
 -- Types of A, B, the accumulators and D; tf32 takes f32 and rounds it.
 local function choose_types(p, options)
   local dtype = options.dtype or type_of(options, "A")
-  if not dtype then error("dtype is missing (A is no tensor that would have one)", 0) end
+  if not dtype then fail("dtype is missing (A is no tensor that would have one)") end
   p.dtype, p.dtype_b = dtype, options.dtype_b or options.dtype or type_of(options, "B", dtype)
   problem.check_types(p.dtype, p.dtype_b, p.arch)
-  p.acc = options.acc or DEFAULT_ACC[dtype]
-  if p.acc ~= DEFAULT_ACC[dtype] and not (dtype == "f16" and p.acc == "f16") then
-    error(("sums of %s products are %s, not %s"):format(dtype, DEFAULT_ACC[dtype],
-      tostring(p.acc)), 0)
+  local usual = problem.DEFAULT_ACC[dtype]
+  p.acc = options.acc or usual
+  if p.acc ~= usual and not (dtype == "f16" and p.acc == "f16") then
+    fail("sums of %s products are %s, not %s", dtype, usual, tostring(p.acc))
   end
   p.out = options.out or type_of(options, "C", p.acc)
   problem.check_element("C", p.out)
+  p.compute = COMPUTE[p.out] or "float"
   p.rounds = dtype == "tf32"
 end
+
+-- ---- Matrices ----------------------------------------------------------------------------------
 
 local function matrices_of(p, options)
   local stored = p.dtype == "tf32" and "f32" or p.dtype
   local stored_b = p.dtype == "tf32" and "f32" or p.dtype_b
   local m = { A = problem.matrix(options, "A", "M", "K", options.a_major, stored),
     B = problem.matrix(options, "B", "N", "K", options.b_major, stored_b) }
-  local extents = { M = m.A.row.extent, N = m.B.row.extent, L = options.L }
-  extents.C = options.C
+  local extents = { M = m.A.row.extent, N = m.B.row.extent, L = options.L, C = options.C }
   m.C = problem.matrix(extents, "C", "M", "N", options.c_major, p.out)
   m.D = m.C
   for name, wanted in pairs { A = stored, B = stored_b, C = p.out } do
     if m[name].dtype ~= wanted then
-      error(("%s has elements of %s, and the product takes %s"):format(name, m[name].dtype,
-        wanted), 0)
+      fail("%s has elements of %s, and the product takes %s", name, m[name].dtype, wanted)
     end
   end
   problem.check_extents(m.A, m.B, m.C)
   return m
 end
 
-local function describe(p, name, m)
-  local lower = name:lower()
-  p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
-  p.reasons[#p.reasons + 1] = problem.reason(m, m.name, p[lower .. "_unit"])
+-- The matrices in the kernel's roles: those of D^T = B * A^T, where D is contiguous along M.
+local function choose_roles(p)
+  local a, b, d = p.matrices.A, p.matrices.B, p.matrices.D
+  if d.unit ~= "row" then return a, b, d end
+  p.transposed = true
+  p.dtype, p.dtype_b, p.bias = p.dtype_b, p.dtype, SWAPPED[p.bias]
+  p.reasons[#p.reasons + 1] = "C " .. tostring(d.layout)
+    .. " is contiguous along M: C^T = B * A^T is what the kernel computes"
+  return b, a, problem.transposed(d)
 end
 
 -- Tiles of D, where the sizes are known before the kernel is compiled.
@@ -222,75 +120,78 @@ local function count_blocks(d)
   end
 end
 
-local SWAPPED = { row = "column", column = "row" }
+-- ---- The template ------------------------------------------------------------------------------
 
-local function check_bias(bias)
-  if bias ~= nil and not SWAPPED[bias] then
-    error(("bias is '%s': \"row\" and \"column\" there are"):format(tostring(bias)), 0)
+local TEMPLATES = { ["gemm_sm80.cu"] = gemm_sm80, ["gemm_sm90.cu"] = gemm_sm90 }
+
+local function copy_of(t)
+  local copy = {}
+  for k, v in pairs(t) do copy[k] = v end
+  return copy
+end
+
+-- The plan by gemm_sm90.cu, or nil and why there is none.
+local function by_sm90(p, a, b, d)
+  if p.arch ~= 90 then return nil, "wgmma is compute capability 9.0's alone" end
+  if p.warps or p.blocks then return nil, "warps and blocks are options of gemm_sm80.cu" end
+  local attempt = copy_of(p)
+  attempt.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
+  local done, result = pcall(gemm_sm90.plan, attempt, a, b, d)
+  if done then return result end
+  if result:match "^lutile[%w_.]*:%d+: " then error(result, 0) end -- a fault, not a refusal
+  return nil, result
+end
+
+local function by_template(p, a, b, d)
+  if p.template == "gemm_sm80.cu" then return gemm_sm80.plan(p, a, b, d) end
+  local plan, why = by_sm90(p, a, b, d)
+  if plan then return plan end
+  if p.template then fail("%s: %s", p.template, why) end
+  if p.arch == 90 then p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why end
+  return gemm_sm80.plan(p, a, b, d)
+end
+
+local function check_template(name)
+  if name and not TEMPLATES[name] then
+    fail("template is '%s': gemm_sm80.cu and gemm_sm90.cu there are", name)
   end
 end
 
-local COUNTS = { tile = 3, warps = 2, stages = false, blocks = false, group = false,
-  multiprocessors = false }
-
-local function check_numbers(options)
-  for name, count in pairs(COUNTS) do
-    if options[name] ~= nil then tile.check_integers(name, options[name], count or nil) end
-  end
-  for name, kind in pairs { epilogue = "string", host_epilogue = "function" } do
-    if options[name] ~= nil and type(options[name]) ~= kind then
-      error(("%s is a %s, not a %s"):format(name, kind, type(options[name])), 0)
-    end
-  end
-end
-
-local function check_steps(p)
-  for i, name in ipairs { "M", "N", "K" } do
-    local extent = lutile.tile_size(p.mma, i - 1) * (i == 3 and 2 or 1)
-    if p.tile[i] % extent ~= 0 then
-      error(("%s of the tile is %d: a multiple of %d is needed, by the atom and the warps"):format(
-        name, p.tile[i], extent), 0)
-    end
-  end
-end
+-- ---- The plan ----------------------------------------------------------------------------------
 
 function M.plan(options)
   problem.check_options(options, KNOWN)
   check_bias(options.bias)
+  check_values(options)
+  check_template(options.template)
   local arch, reason, multiprocessors = problem.architecture(options)
-  local p = { arch = arch, reasons = { reason }, vector = {}, options = options,
+  local p = { arch = arch, reasons = { reason }, options = options,
     multiprocessors = options.multiprocessors or multiprocessors or 108,
     reads_c = options.beta ~= nil and options.beta ~= false and options.beta ~= 0 }
-  for _, name in ipairs { "bias", "epilogue", "host_epilogue", "tile", "warps", "stages", "blocks",
-    "group" } do p[name] = options[name] end
+  for _, name in ipairs(PASSED) do p[name] = options[name] end
   choose_types(p, options)
   p.matrices = matrices_of(p, options)
-  local a, b, d = p.matrices.A, p.matrices.B, p.matrices.D
-  if d.unit == "row" then
-    p.transposed, a, b, d = true, b, a, problem.transposed(d)
-    p.dtype, p.dtype_b, p.bias = p.dtype_b, p.dtype, SWAPPED[p.bias]
-    p.reasons[#p.reasons + 1] = "C " .. tostring(d.layout)
-      .. " is contiguous along M: C^T = B * A^T is what the kernel computes"
-  end
-  describe(p, "A", a)
-  describe(p, "B", b)
-  p.run_size = math.min(d.unit == "column" and matrix.vector(d, 2) or 1, 16 // d.bytes)
-  p.reasons[#p.reasons + 1] = ("C %s: %d element%s written at once"):format(tostring(d.layout),
-    p.run_size, p.run_size > 1 and "s" or "")
+  local a, b, d = choose_roles(p)
   p.count_blocks = count_blocks(d)
   if not p.count_blocks then
     p.reasons[#p.reasons + 1] = "sizes are known at launch only: a tile for large ones"
   end
-  check_numbers(options)
-  p.title = ("gemm: %s x %s -> %s, sums of %s, by %s"):format(p.dtype, p.dtype_b, p.out, p.acc,
-    "mma.sync")
-  p = M.new(p)
-  check_steps(p)
-  tile.check(p)
-  return p
+  return by_template(p, a, b, d)
 end
 
-Plan.plan = M.plan
-M.Plan = Plan
+-- The same product by gemm_sm80.cu, which takes any matrices.
+local function fallback(p)
+  local options = copy_of(p.options)
+  for name in pairs(COUNTS) do options[name] = nil end
+  options.ping_pong, options.template = nil, "gemm_sm80.cu"
+  return M.plan(options)
+end
+
+for _, family in pairs(TEMPLATES) do
+  family.Plan.plan, family.Plan.fallback = M.plan, fallback
+  family.Plan.__tostring = base.report
+end
+
+M.families = TEMPLATES
 
 return M

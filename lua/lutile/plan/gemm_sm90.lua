@@ -257,6 +257,7 @@ end
 
 local Plan = setmetatable({ template = "gemm_sm90.cu", entry = "gemm" }, { __index = base })
 Plan.__index = Plan
+M.Plan = Plan
 
 -- The generated block: everything that varies in the template.
 function Plan:block()

@@ -86,41 +86,29 @@ end
 
 local function batch_of(t, b) return t and t(_, _, b) end
 
--- All of it in C, where there is nothing to do but scale and add.
-local function gemm_in_c(p, t)
-  for b = 0, lutile.size(t.D, 2) - 1 do
-    lutile.host_gemm(p, batch_of(t.A, b), batch_of(t.B, b), batch_of(t.D, b), { alpha = t.alpha,
-      beta = p.reads_c and t.beta or 0, C = p.reads_c and batch_of(t.C, b) or nil, checks = false,
-      arch = p.arch })
-  end
-end
-
--- t: A, B, C, D of rank 3 in the kernel's roles, bias, alpha, beta, epilogue(x, row, column).
-function M.gemm(p, t)
-  if not p.bias and not t.epilogue then return gemm_in_c(p, t) end
-  local tile = { p.tile[1], p.tile[2] }
-  local function finish(C, D)
-    return function(x, row, column)
-      x = t.alpha * x
+-- What the kernel's epilogue does to the sums: alpha, C, the bias, the expression.
+local function finish(p, t, sums, C, D)
+  for column = 0, lutile.size(D, 1) - 1 do
+    for row = 0, lutile.size(D, 0) - 1 do
+      local x = t.alpha * sums(row, column)
       if p.reads_c then x = x + t.beta * C(row, column) end
       if p.bias then x = x + t.bias(p.bias == "row" and row or column) end
       D[{ row, column }] = t.epilogue and t.epilogue(x, row, column) or x
     end
   end
-  local function kernel(A, B, C, D)
-    local rows = ceil_div(lutile.size(D, 0), tile[1])
-    local block = { lutile.blockIdx.x % rows, lutile.blockIdx.x // rows }
-    local load_a = loader(p, p.A, A, block[1], p.dtype)
-    local slice = p.mma:get_slice(lutile.threadIdx.x)
-    local acc = slice:partition_fragment_C(lutile.make_layout(tile))
-    accumulate(p, acc, ceil_div(lutile.size(A, 1), p.tile[3]), load_a,
-      operand_b(p.B, B, block[2]), make_shared(p.B, p.dtype_b))
-    each_result(p, acc, D, tile, block, finish(C, D))
-  end
-  local blocks = ceil_div(lutile.size(t.D, 0), tile[1]) * ceil_div(lutile.size(t.D, 1), tile[2])
+end
+
+-- t: A, B, C, D of rank 3 in the kernel's roles, bias, alpha, beta, epilogue(x, row, column). Sums
+-- are host_gemm's, which scales and adds where there is nothing else to do.
+function M.gemm(p, t)
+  local plan, is_plain = p:host_plan(), not p.bias and not t.epilogue
   for b = 0, lutile.size(t.D, 2) - 1 do
-    lutile.launch(kernel, { grid = blocks, block = p.threads }, batch_of(t.A, b), batch_of(t.B, b),
-      batch_of(t.C, b), batch_of(t.D, b))
+    local A, B, C, D = batch_of(t.A, b), batch_of(t.B, b), batch_of(t.C, b), batch_of(t.D, b)
+    local reads_c = is_plain and p.reads_c
+    local target = is_plain and D or lutile.make_tensor(p.acc, lutile.make_layout(D.shape))
+    lutile.host_gemm(plan, A, B, target, { alpha = is_plain and t.alpha or 1,
+      beta = reads_c and t.beta or 0, C = reads_c and C or nil, checks = false, arch = p.arch })
+    if not is_plain then finish(p, t, target, C, D) end
   end
 end
 

@@ -35,7 +35,9 @@ plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias)
   bias      "row" or "column": of an element for each row or column of D
   epilogue  a C++ expression of x, m and n: "x"; host_epilogue(x, m, n): the same for the host
   arch, multiprocessors   by default device 0's
-  tile, warps, stages, blocks, group   as a script would have them
+  template  "gemm_sm80.cu", "gemm_sm90.cu": by default the latter where it can
+  tile, stages, group   as a script would have them; warps, blocks of gemm_sm80.cu, cluster and
+            ping_pong of gemm_sm90.cu
 ]]
 M.gemm = guard("plan.gemm", gemm.plan)
 
@@ -48,8 +50,10 @@ plan.chained_gemm{A =, B =, D =, ...}: D = (A * B^T) * B^T, A of (M,N), B of (N,
 ]]
 M.chained_gemm = guard("plan.chained_gemm", chained_gemm.plan)
 
-gemm.Plan.run = guard("plan:run", run.gemm)
-gemm.Plan.prepare = guard("plan:prepare", run.prepare)
+for _, family in pairs(gemm.families) do
+  family.Plan.run = guard("plan:run", run.gemm)
+  family.Plan.prepare = guard("plan:prepare", run.prepare)
+end
 base.with = guard("plan:with", base.with)
 chained_gemm.Plan.run = guard("plan:run", run.chained_gemm)
 

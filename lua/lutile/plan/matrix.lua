@@ -17,10 +17,12 @@ local function fail(message, ...)
 end
 
 -- What divides an integer whatever value it will have: itself, or a dynamic one's promise.
-local function divisor(x)
+function M.divisor(x)
   if math.type(x) then return x end
   return math.tointeger(tostring(x):match "{(%d+)}$") or 1
 end
+
+local divisor = M.divisor
 
 local function number(x) return math.type(x) and x or x:value() end
 
@@ -91,9 +93,13 @@ function M.check_target(m)
   end
 end
 
--- Refuses a matrix that does not have what the plan took for granted of 'planned'; 'vector' is how
--- many elements the kernel moves at once.
-function M.check_fits(m, planned, vector, address)
+-- Extent and stride of a mode as numbers.
+function M.mode_now(m, mode)
+  return { extent = number(m[mode].extent), stride = number(m[mode].stride) }
+end
+
+-- Refuses a matrix of another type than 'planned', or whose contiguous mode is another.
+function M.check_unit(m, planned)
   if m.dtype ~= planned.dtype then
     fail("%s has elements of %s, and the plan is for %s", m.name, m.dtype, planned.dtype)
   end
@@ -103,9 +109,15 @@ function M.check_fits(m, planned, vector, address)
     fail("the %ss of %s must lie 1 apart, as in the plan's %s; they lie %d apart", planned.unit,
       m.name, tostring(planned.layout), number(m[planned.unit].stride))
   end
+end
+
+-- Refuses a matrix that does not have what the plan took for granted of 'planned'; 'vector' is how
+-- many elements the kernel moves at once.
+function M.check_fits(m, planned, vector, address)
+  M.check_unit(m, planned)
   local now = { unit = planned.unit, row = {}, column = {}, batch = {}, offset = 0 }
   for _, mode in ipairs { "row", "column", "batch" } do
-    now[mode] = { extent = number(m[mode].extent), stride = number(m[mode].stride) }
+    now[mode] = M.mode_now(m, mode)
     if now[mode].extent == 1 and mode ~= planned.unit then now[mode].stride = 0 end
   end
   if vector > 1 and not is_whole(now, vector) then

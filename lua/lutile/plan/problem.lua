@@ -111,6 +111,10 @@ end
 
 -- ---- Types -------------------------------------------------------------------------------------
 
+-- Of the accumulators of products of a type.
+M.DEFAULT_ACC = { f16 = "f32", bf16 = "f32", tf32 = "f32", e4m3 = "f32", e5m2 = "f32", f64 = "f64",
+  s8 = "s32", u8 = "s32" }
+
 -- Compute capability that a product of two types needs.
 local SINCE = { ["f16 f16"] = 75, ["s8 s8"] = 75, ["bf16 bf16"] = 80, ["tf32 tf32"] = 80,
   ["f64 f64"] = 80, ["s8 u8"] = 80, ["u8 s8"] = 80, ["u8 u8"] = 80, ["e4m3 e4m3"] = 89,

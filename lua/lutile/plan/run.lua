@@ -4,6 +4,7 @@ local lutile = require "lutile"
 local host = require "lutile.plan.host"
 local matrix = require "lutile.plan.matrix"
 local problem = require "lutile.plan.problem"
+local roles = require "lutile.plan.roles"
 
 local M = {}
 
@@ -11,7 +12,8 @@ local function fail(message, ...)
   error(message:format(...), 0)
 end
 
-local MOST_ROWS = 65535 -- blocks along y
+local LAUNCHERS = { ["gemm_sm80.cu"] = require "lutile.plan.launch_sm80",
+  ["gemm_sm90.cu"] = require "lutile.plan.launch_sm90" }
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -66,26 +68,18 @@ local function address(t)
   return t.data:address() + t.offset * bits // 8
 end
 
--- The matrices of tensors, by name, each checked against the plan's; 'vectors' are pairs of a name
--- and the number of elements that the kernel moves at once.
-local function matrices_of(p, tensors, on_host, vectors)
-  local m = {}
-  for _, pair in ipairs(vectors) do
-    local name, vector = table.unpack(pair)
+-- The matrices of tensors, by name, and the addresses of those that are on a device.
+local function matrices_of(tensors, names, is_there)
+  local m, addresses = {}, {}
+  for _, name in ipairs(names) do
     local t = tensors[name]
     m[name] = matrix.new(name, t, t.dtype)
-    matrix.check_fits(m[name], p.matrices[name], vector, not on_host and address(t) or nil)
+    addresses[name] = is_there and address(t) or nil
   end
-  return m
+  return m, addresses
 end
 
 -- ---- gemm --------------------------------------------------------------------------------------
-
--- In the roles that the kernel has: of D^T = B * A^T, where D is column-major.
-local function in_roles(p, m)
-  if not p.transposed then return m.A, m.B, m.C, m.D, { "A", "B" } end
-  return m.B, m.A, problem.transposed(m.C), problem.transposed(m.D), { "B", "A" }
-end
 
 local function check_bias(p, bias, m, n)
   if not p.bias then
@@ -109,33 +103,6 @@ local function check_scale(p, name, x)
   return p.compute == "int" and math.tointeger(x) or x + 0.0
 end
 
--- A function that launches the kernel on these tensors.
-local function prepare_gemm(p, t, m, extents, options)
-  local a, b, c, d, names = in_roles(p, m)
-  local rows, columns, k, batches = table.unpack(extents)
-  if p.transposed then rows, columns = columns, rows end
-  local function strides(x)
-    local row, column, batch = matrix.strides(x)
-    local _, _, count = matrix.extents(x)
-    return row, column, count == 1 and 0 or batch
-  end
-  local y = math.min(batches, MOST_ROWS)
-  local launch = p:kernel(t.D.data:device()):launch {
-    grid = { ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]), y, ceil_div(batches, y) },
-    block = p.threads, shared = p.shared_bytes, stream = options.stream,
-  }
-  local left, right, old, new, bias = t[names[1]], t[names[2]], t.C, t.D, t.bias
-  local a_row, a_k, a_batch = strides(a)
-  local b_row, b_k, b_batch = strides(b)
-  local c_row, c_column, c_batch = strides(c)
-  local d_row, d_column, d_batch = strides(d)
-  local alpha, beta = options.alpha, options.beta
-  return function()
-    launch(left, right, old, new, bias, rows, columns, k, batches, a_row, a_k, a_batch, b_row, b_k,
-      b_batch, c_row, c_column, c_batch, d_row, d_column, d_batch, alpha, beta)
-  end
-end
-
 -- The tensor as (rows, columns, batches) in one stride each; one batch serves all of 'batches'.
 local function plain(t, m, batches)
   local rows, columns = matrix.extents(m)
@@ -155,25 +122,23 @@ local function host_epilogue(p)
   return function(x, row, column) return p.host_epilogue(x, column, row) end
 end
 
-local function gemm_on_host(p, t, m, extents, options)
-  local a, b, c, d, names = in_roles(p, m)
-  local batches = extents[4]
+local function gemm_on_host(p, x)
+  local a, b, c, d, names = roles.of(p, x.m)
+  local t, batches = x.t, x.extents[4]
   host.gemm(p, { A = plain(t[names[1]], a, batches), B = plain(t[names[2]], b, batches),
-    C = plain(t.C, c, batches), D = plain(t.D, d, batches), bias = t.bias, alpha = options.alpha,
-    beta = options.beta, epilogue = host_epilogue(p) })
+    C = plain(t.C, c, batches), D = plain(t.D, d, batches), bias = t.bias, alpha = x.alpha,
+    beta = x.beta, epilogue = host_epilogue(p) })
 end
 
 local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, stream = true, on = true }
 
--- What a run of the plan on these tensors is: t, matrices, extents, scales; checked.
+-- What a run of the plan on these tensors is: t, matrices m, extents, alpha, beta; checked.
 local function check_gemm(p, A, B, C, options)
   local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias }
   check_tensors(t, { "A", "B", "C", "D", t.bias ~= nil and "bias" or nil })
   local cuda, is_there = place(t, options.on)
-  local vector_a, vector_b = p.A.vector, p.B.vector
-  if p.transposed then vector_a, vector_b = vector_b, vector_a end
-  local m = matrices_of(p, t, not is_there, { { "A", vector_a }, { "B", vector_b },
-    { "C", p.run_size }, { "D", p.run_size } })
+  local m, addresses = matrices_of(t, { "A", "B", "C", "D" }, is_there)
+  p:check_matrices(m, addresses)
   matrix.check_target(m.D)
   problem.check_extents(m.A, m.B, m.C)
   local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
@@ -183,12 +148,18 @@ local function check_gemm(p, A, B, C, options)
   if beta ~= 0 and not p.reads_c then
     fail("beta is %s, and the plan reads no C: plan it with beta = true", tostring(beta))
   end
-  local scales = { alpha = check_scale(p, "alpha", options.alpha or 1),
-    beta = check_scale(p, "beta", beta), stream = options.stream }
-  return { t = t, m = m, extents = extents, scales = scales, cuda = cuda, is_there = is_there }
+  return { t = t, m = m, extents = extents, alpha = check_scale(p, "alpha", options.alpha or 1),
+    beta = check_scale(p, "beta", beta), stream = options.stream, cuda = cuda,
+    is_there = is_there }
 end
 
 local function is_empty(x) return x.extents[1] * x.extents[2] * x.extents[4] == 0 end
+
+-- A function that launches the kernel; sums of nothing are gemm_sm80's.
+local function prepare(p, x)
+  if x.extents[3] == 0 then p = p:fallback() end
+  return LAUNCHERS[p.template](p, x)
+end
 
 function M.gemm(p, A, B, C, options)
   options = options or {}
@@ -196,10 +167,11 @@ function M.gemm(p, A, B, C, options)
   local x = check_gemm(p, A, B, C, options)
   if is_empty(x) then return x.t.D end
   if not x.cuda then
-    gemm_on_host(p, x.t, x.m, x.extents, x.scales)
+    gemm_on_host(p, x)
   else
     on_device(x.cuda, x.is_there, x.t, "D", function(moved)
-      prepare_gemm(p, moved, x.m, x.extents, x.scales)()
+      x.t = moved
+      prepare(p, x)()
     end)
   end
   return x.t.D
@@ -212,7 +184,7 @@ function M.prepare(p, A, B, C, options)
   local x = check_gemm(p, A, B, C, options)
   if not x.is_there then fail("the tensors are not on a device: t:to(cuda) takes them there") end
   if is_empty(x) then return function() end end
-  return prepare_gemm(p, x.t, x.m, x.extents, x.scales)
+  return prepare(p, x)
 end
 
 -- ---- chained_gemm ------------------------------------------------------------------------------
@@ -246,8 +218,11 @@ function M.chained_gemm(p, A, B, D, options)
   local t = { A = A, B = B, D = D }
   check_tensors(t, { "A", "B", "D" })
   local cuda, is_there = place(t, options.on)
-  local m = matrices_of(p, t, not is_there, { { "A", p.A.vector }, { "B", p.B.vector },
-    { "D", p.run_size } })
+  local m, addresses = matrices_of(t, { "A", "B", "D" }, is_there)
+  local vectors = { A = p.A.vector, B = p.B.vector, D = p.run_size }
+  for _, name in ipairs { "A", "B", "D" } do
+    matrix.check_fits(m[name], p.matrices[name], vectors[name], addresses[name])
+  end
   matrix.check_target(m.D)
   local rows, n = check_chained(p, m)
   if rows * n == 0 then return D end

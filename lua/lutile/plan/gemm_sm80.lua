@@ -1,0 +1,203 @@
+-- Plans of D = epilogue(alpha * A * B^T + beta * C + bias) for kernels/gemm_sm80.cu: cp.async,
+-- ldmatrix and mma.sync; any strides and extents.
+
+local lutile = require "lutile"
+local emit = require "lutile.plan.emit"
+local base = require "lutile.plan.base"
+local matrix = require "lutile.plan.matrix"
+local operand = require "lutile.plan.operand"
+local problem = require "lutile.plan.problem"
+local result = require "lutile.plan.result"
+local tile = require "lutile.plan.tile"
+
+local M = {}
+
+local BYTES = matrix.BYTES
+
+-- ---- Choices ---------------------------------------------------------------------------------
+
+local function atom_of(p)
+  local a, b, acc = p.dtype:upper(), p.dtype_b:upper(), p.acc:upper()
+  local types = acc .. a .. b .. acc
+  if p.arch < 80 then
+    if a == "F16" then return "SM75_16x8x8_" .. types .. "_TN" end
+    return "SM75_8x8x16_" .. types .. "_TN"
+  end
+  local shapes = { [8] = "8x8x4", [4] = "16x8x8", [2] = "16x8x16", [1] = "16x8x32" }
+  local shape = shapes[BYTES[p.dtype]]
+  local since = a:match "^E%d" and "SM89_" or "SM80_"
+  return since .. shape .. "_" .. types .. "_TN"
+end
+
+-- ---- As C++ ----------------------------------------------------------------------------------
+
+local COMPUTE = { f64 = "double", s32 = "int" }
+local COMPUTE_TYPE = { double = "f64", int = "s32", float = "f32" }
+
+local BLOCK = [[
+#define LUTILE_PLAN
+#include "element.cuh"
+#include "fragment.cuh"
+#include "mma.cuh"
+#include "swizzle.cuh"
+
+namespace plan {
+
+enum Bias { kNone, kPerRow, kPerColumn };
+
+@CONSTANTS@
+
+using Word = @WORD@;
+using Accumulator = element::@ACC@;
+using Element = element::@OUT@;  /* of C, D and the bias */
+using Compute = @COMPUTE@;
+
+@A@
+
+@B@
+
+DEVICE void mma(Word *d, const Word *a, const Word *b) {
+  mma::@ATOM@(d, a, b);
+}
+
+/* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */
+@C@
+
+/* The values in the order in which they are written: runs of kRun neighbours. */
+@RUN@
+
+DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
+
+}  // namespace plan
+]]
+
+local function constants(p, c)
+  local lines = {
+    emit.constant("kBlockM", p.tile[1]), emit.constant("kBlockN", p.tile[2]),
+    emit.constant("kBlockK", p.tile[3]), emit.constant("kAtomK", p.mma.shape_mnk[2]),
+    emit.constant("kSteps", p.steps), emit.constant("kStages", p.stages),
+    emit.constant("kThreads", p.threads),
+    emit.constant("kBlocks", p.blocks, "of a multiprocessor, at least: bounds registers"),
+    emit.constant("kAsync", p.A.async or p.B.async),
+    emit.constant("kAtomsM", p.tile[1] // lutile.tile_size(p.mma, 0), "of a warp"),
+    emit.constant("kAtomsN", p.tile[2] // lutile.tile_size(p.mma, 1)),
+    emit.constant("kWordsOfC", p.words_of_c, "registers of an atom's accumulators"),
+    emit.constant("kGroup", p.group, "rows of tiles that blocks go down together"),
+    emit.constant("kRun", p.run_size), emit.constant("kValuesOfC", c.values),
+    emit.constant("kReadsC", p.reads_c),
+    ("  static constexpr Bias kBias = %s;"):format(
+      ({ row = "kPerRow", column = "kPerColumn" })[p.bias] or "kNone"),
+  }
+  return emit.constants(lines)
+end
+
+local Plan = setmetatable({ template = "gemm_sm80.cu", entry = "gemm" }, { __index = base })
+Plan.__index = Plan
+Plan.__tostring = base.report
+
+-- The generated block: everything that varies in the template.
+function Plan:block()
+  local c = result.layouts(self.mma, self.tile[1], self.tile[2])
+  local fields = {
+    CONSTANTS = constants(self, c), WORD = self.A.word == 8 and "unsigned long long" or "unsigned",
+    ACC = self.acc, OUT = self.out, COMPUTE = self.compute,
+    A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
+    ATOM = self.atom, EPILOGUE = self.epilogue,
+    m = self.transposed and "n" or "m", n = self.transposed and "m" or "n",
+    C = result.source(c),
+    RUN = emit.functions { emit.layout("run_value", lutile.make_layout(c.values)) },
+  }
+  return (BLOCK:gsub("@(%w+)@", fields))
+end
+
+-- ---- The plan --------------------------------------------------------------------------------
+
+function M.new(options)
+  local p = setmetatable({}, Plan)
+  for k, v in pairs(options) do p[k] = v end
+  p.arch = p.arch or 80
+  p.dtype_b = p.dtype_b or p.dtype
+  p.acc = p.acc or problem.DEFAULT_ACC[p.dtype]
+  p.out = p.out or (p.acc == "s32" and "s32" or p.acc == "f64" and "f64" or "f32")
+  p.compute = COMPUTE[p.out] or "float"
+  p.compute_type = COMPUTE_TYPE[p.compute]
+  p.atom = p.atom or atom_of(p)
+  p.reasons = p.reasons or {}
+  if not p.tile then
+    local choice = tile.choose(p)
+    p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages
+    p.blocks = p.blocks or choice.blocks
+  end
+  p.warps, p.stages = p.warps or { 2, 2 }, p.stages or (p.arch < 80 and 2 or 3)
+  p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
+    p.permutation)
+  p.threads = lutile.size(p.mma)
+  p.steps = p.tile[3] // p.mma.shape_mnk[2]
+  p.group, p.blocks = p.group or 8, p.blocks or 1
+  local vector = p.vector or {}
+  local bytes = BYTES[p.dtype]
+  p.A = operand.new { name = "A", rows = p.tile[1], k = p.tile[3], bytes = bytes, major = p.a_major,
+    unit = p.a_unit, vector_bytes = vector.A, steps = p.steps, threads = p.threads, arch = p.arch,
+    rounds = p.rounds }
+  p.B = operand.new { name = "B", rows = p.tile[2], k = p.tile[3], bytes = bytes, major = p.b_major,
+    unit = p.b_unit, vector_bytes = vector.B, steps = p.steps, threads = p.threads, arch = p.arch,
+    rounds = p.rounds }
+  local values = lutile.size(p.mma.c_layout) // 32
+  p.words_of_c = p.acc == "f16" and values // 2 or values
+  p.run_size = p.run_size or 2
+  p.reads_c = p.reads_c or false
+  p.epilogue = p.epilogue or "x"
+  p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
+  return p
+end
+
+-- ---- For a problem ---------------------------------------------------------------------------
+
+local function describe(p, name, m)
+  local lower = name:lower()
+  p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
+  p.reasons[#p.reasons + 1] = problem.reason(m, m.name, p[lower .. "_unit"])
+end
+
+local function check_steps(p)
+  for i, name in ipairs { "M", "N", "K" } do
+    local extent = lutile.tile_size(p.mma, i - 1) * (i == 3 and 2 or 1)
+    if p.tile[i] % extent ~= 0 then
+      error(("%s of the tile is %d: a multiple of %d is needed, by the atom and the warps"):format(
+        name, p.tile[i], extent), 0)
+    end
+  end
+end
+
+-- The plan for what plan.gemm knows of a product of the matrices a and b, in the kernel's roles.
+function M.plan(p, a, b, d)
+  p.vector = {}
+  describe(p, "A", a)
+  describe(p, "B", b)
+  p.run_size = math.min(d.unit == "column" and matrix.vector(d, 2) or 1, 16 // d.bytes)
+  p.reasons[#p.reasons + 1] = ("C %s: %d element%s written at once"):format(tostring(d.layout),
+    p.run_size, p.run_size > 1 and "s" or "")
+  p.title = ("gemm: %s x %s -> %s, sums of %s, by mma.sync"):format(p.dtype, p.dtype_b, p.out,
+    p.acc)
+  p = M.new(p)
+  check_steps(p)
+  tile.check(p)
+  return p
+end
+
+-- Refuses matrices in which the kernel's vectors would not be whole; 'addresses' of those on a
+-- device.
+function Plan:check_matrices(m, addresses)
+  local vectors = { A = self.A.vector, B = self.B.vector, C = self.run_size, D = self.run_size }
+  if self.transposed then vectors.A, vectors.B = vectors.B, vectors.A end
+  for _, name in ipairs { "A", "B", "C", "D" } do
+    matrix.check_fits(m[name], self.matrices[name], vectors[name], addresses[name])
+  end
+end
+
+-- What host_gemm takes.
+function Plan:host_plan() return self end
+
+M.Plan = Plan
+
+return M

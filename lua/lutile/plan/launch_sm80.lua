@@ -1,0 +1,37 @@
+-- Launches of plans for kernels/gemm_sm80.cu.
+
+local matrix = require "lutile.plan.matrix"
+local roles = require "lutile.plan.roles"
+
+local MOST_ROWS = 65535 -- blocks along y
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- Strides of rows, columns and batches; one batch serves all of them.
+local function strides(x)
+  local row, column, batch = matrix.strides(x)
+  local _, _, count = matrix.extents(x)
+  return row, column, count == 1 and 0 or batch
+end
+
+-- A function that launches the kernel on the tensors of a run.
+return function(p, x)
+  local a, b, c, d, names = roles.of(p, x.m)
+  local rows, columns = roles.extents(p, x.extents)
+  local k, batches = x.extents[3], x.extents[4]
+  local y = math.min(batches, MOST_ROWS)
+  local launch = p:kernel(x.t.D.data:device()):launch {
+    grid = { ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]), y, ceil_div(batches, y) },
+    block = p.threads, shared = p.shared_bytes, stream = x.stream,
+  }
+  local left, right, old, new, bias = x.t[names[1]], x.t[names[2]], x.t.C, x.t.D, x.t.bias
+  local a_row, a_k, a_batch = strides(a)
+  local b_row, b_k, b_batch = strides(b)
+  local c_row, c_column, c_batch = strides(c)
+  local d_row, d_column, d_batch = strides(d)
+  local alpha, beta = x.alpha, x.beta
+  return function()
+    launch(left, right, old, new, bias, rows, columns, k, batches, a_row, a_k, a_batch, b_row, b_k,
+      b_batch, c_row, c_column, c_batch, d_row, d_column, d_batch, alpha, beta)
+  end
+end

@@ -1,0 +1,19 @@
+-- Roles of matrices in a kernel: of D = A * B^T, or of D^T = B * A^T, where D is column-major.
+
+local problem = require "lutile.plan.problem"
+
+local M = {}
+
+-- The matrices A, B, C, D of 'm' in the kernel's roles, and which tensors the first two are.
+function M.of(p, m)
+  if not p.transposed then return m.A, m.B, m.C, m.D, { "A", "B" } end
+  return m.B, m.A, problem.transposed(m.C), problem.transposed(m.D), { "B", "A" }
+end
+
+-- Rows and columns of D in the kernel's roles.
+function M.extents(p, extents)
+  if p.transposed then return extents[2], extents[1] end
+  return extents[1], extents[2]
+end
+
+return M

@@ -1,0 +1,100 @@
+-- Which kernel template a product gets, and how gemm_sm90.cu is launched: on a pretended device.
+
+local lutile = require "lutile"
+local support = require "spec.support.cuda"
+
+local plan, dyn, make_layout = lutile.plan, lutile.dyn, lutile.make_layout
+
+local function gemm(changes)
+  local options = { dtype = "f16", out = "f16", M = 256, N = 256, K = 256, arch = 90 }
+  for name, value in pairs(changes) do options[name] = value end
+  return plan.gemm(options)
+end
+
+describe("plan.gemm", function()
+  for _, case in ipairs {
+    { {}, "gemm_sm90.cu", why = "Hopper" },
+    { { arch = 80 }, "gemm_sm80.cu", why = "Ampere" },
+    { { arch = 100 }, "gemm_sm80.cu", why = "wgmma is Hopper's alone" },
+    { { dtype = "bf16", out = "f32", a_major = "row", b_major = "row" }, "gemm_sm90.cu",
+      why = "any major of 16 bits" },
+    { { template = "gemm_sm80.cu" }, "gemm_sm80.cu", why = "asked for" },
+    { { warps = { 2, 2 } }, "gemm_sm80.cu", "warps and blocks are options of gemm_sm80.cu" },
+    { { K = 252 }, "gemm_sm80.cu", "A (256,252):(252,1): TMA takes strides of multiples of 16 "
+      .. "bytes, and 252 elements have 504" },
+    { { A = make_layout({ dyn(256), dyn(256, 4) }, { dyn(256, 4), 1 }) }, "gemm_sm80.cu",
+      "A (?256,?256{4}):(?256{4},1): TMA takes strides of multiples of 16 bytes, and ?256{4} "
+        .. "elements have a multiple of 8" },
+    { { A = make_layout({ dyn(256), dyn(256, 8) }, { dyn(256, 8), 1 }) }, "gemm_sm90.cu",
+      why = "the promise is enough" },
+    { { A = make_layout({ 256, 256 }, { 512, 2 }) }, "gemm_sm80.cu",
+      "A (256,256):(512,2) has no contiguous mode, which TMA needs" },
+    { { M = 1, K = 256 }, "gemm_sm90.cu", why = "a stride that is never taken" },
+    { { tile = { 96, 64, 64 } }, "gemm_sm80.cu", why = "a tile that 64 rows do not make up" },
+  } do
+    local changes, template, reason = table.unpack(case)
+    it(("takes %s: %s"):format(template, case.why or reason), function()
+      local p = gemm(changes)
+      assert.equal(template, p.template)
+      if reason then
+        assert.truthy(tostring(p):find("why: gemm_sm80.cu, not gemm_sm90.cu: " .. reason, 1, true))
+      end
+    end)
+  end
+
+  it("says why the template that is asked for cannot be", function()
+    assert.has_error(function() gemm { template = "gemm_sm90.cu", K = 252 } end,
+      "plan.gemm: gemm_sm90.cu: A (256,252):(252,1): TMA takes strides of multiples of 16 bytes, "
+        .. "and 252 elements have 504")
+    assert.has_error(function() gemm { template = "gemm_sm90.cu", arch = 80 } end,
+      "plan.gemm: gemm_sm90.cu: wgmma is compute capability 9.0's alone")
+    assert.has_error(function() gemm { template = "gemm_sm91.cu" } end,
+      "plan.gemm: template is 'gemm_sm91.cu': gemm_sm80.cu and gemm_sm90.cu there are")
+  end)
+
+  it("refuses at a run what TMA would not take", function()
+    local l = make_layout({ dyn(16), dyn(16, 8) }, { dyn(16, 8), 1 })
+    local p = plan.gemm { A = l, B = l, C = l, dtype = "f16", out = "f16", arch = 90 }
+    local function tensor(stride)
+      return lutile.make_tensor("f16", make_layout({ 16, 16 }, { stride, 1 }))
+    end
+    assert.has_error(function() p:run(tensor(20), tensor(16), tensor(16)) end,
+      "plan:run: A (16,16):(20,1): TMA takes strides of multiples of 16 bytes, and 20 elements "
+        .. "have 40 (a plan for this tensor would do)")
+  end)
+end)
+
+local CHUNK = [[
+local lutile = require "lutile"
+local cuda = require "lutile.cuda"
+local function tensor(dtype, text) return cuda.tensor(dtype, lutile.parse(text)) end
+local A, B = tensor("f16", "(300,72,2):(72,1,21600)"), tensor("f16", "(200,72):(1,208)")
+local C = tensor("f16", "(300,200,2):(208,1,62400)")
+local p = lutile.plan.gemm { A = A, B = B, C = C, out = "f16" }
+p:run(A, B, C)
+print(p.template, p.threads, p.shared_bytes)
+local E = tensor("f16", "(300,0):(8,1)")
+p = lutile.plan.gemm { A = E, B = tensor("f16", "(200,0):(8,1)"), C = C(lutile._, lutile._, 0),
+  out = "f16" }
+p:run(E, tensor("f16", "(200,0):(8,1)"), C(lutile._, lutile._, 0))
+]]
+
+describe("a launch of gemm_sm90.cu", function()
+  support.with_fake(it, pending)("has a block for each tile, and maps of the matrices", function()
+    local result = support.run_with_fake(CHUNK, { FAKE_CUDA_CAPABILITY = 90 })
+    assert.equal("", result.err)
+    local template, threads, shared = result.out:match "^(%S+)\t(%d+)\t(%d+)\n$"
+    assert.equal("gemm_sm90.cu", template)
+    for _, line in ipairs {
+      "tensor map type 6 swizzle 3 promotion 2 fill 0; 72 by 0 box 64 step 1; "
+        .. "300 by 144 box 128 step 1; 2 by 43200 box 1 step 1",
+      "tensor map type 6 swizzle 3 promotion 2 fill 0; 200 by 0 box 64 step 1; "
+        .. "72 by 416 box 64 step 1; 1 by 16 box 1 step 1",
+      "tensor map type 6 swizzle 3 promotion 2 fill 0; 200 by 0 box 64 step 1; "
+        .. "300 by 416 box 64 step 1; 2 by 124800 box 1 step 1",
+      ("launch 12x1x1 %sx1x1 %s"):format(threads, shared),
+    } do
+      assert.equal(1, support.count(result.log, line), line)
+    end
+  end)
+end)
