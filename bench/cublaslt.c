@@ -4,9 +4,11 @@
 **
 **   local library, why = require "cublaslt".open([path])
 **   local product = library:matmul{m =, n =, k =, type_a =, type_b =, type_d =, compute =, scale =,
-**                                  transpose_a =, transpose_b =, ld_a =, ld_b =, ld_d =}
+**                                  transpose_a =, transpose_b =, ld_a =, ld_b =, ld_d =, fast =}
 **   product:count()                      of algorithms, the heuristic's first choice first
-**   product:run(i, a, b, d, workspace)   addresses; on the default stream
+**   product:run(i, a, b, d, workspace, stream)   addresses, and a stream's handle
+**
+** 'fast' lets products of 8-bit floats be summed in fewer bits, as the tensor cores do it alone.
 **
 ** Matrices are column-major, as cuBLAS has them: D = op(A) * op(B), of m x k and k x n.
 */
@@ -19,7 +21,7 @@
 #define LIBRARY "cublaslt library"
 #define PRODUCT "cublaslt product"
 
-enum { MOST_ALGORITHMS = 8, WORKSPACE = 64 << 20 };
+enum { MOST_ALGORITHMS = 8, WORKSPACE = 32 << 20 };
 
 #define FUNCTIONS(X)                      \
   X(cublasLtCreate)                       \
@@ -125,6 +127,11 @@ static void describe(lua_State *L, product *p) {
         l->cublasLtMatmulDescCreate(&p->operation, read_compute(L), p->scale));
   l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
   l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
+  lua_getfield(L, 2, "fast");
+  int8_t fast = (int8_t)lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
+                                    sizeof fast);
   check(L, "cublasLtMatrixLayoutCreate",
         l->cublasLtMatrixLayoutCreate(&p->a, read_type(L, "type_a"), ta == CUBLAS_OP_T ? k : m,
                                       ta == CUBLAS_OP_T ? m : k, read_integer(L, "ld_a")));
@@ -175,7 +182,7 @@ static void *address(lua_State *L, int slot) {
   return (void *)(uintptr_t)luaL_checkinteger(L, slot);
 }
 
-/* product:run(i, a, b, d, workspace) */
+/* product:run(i, a, b, d, workspace, stream) */
 static int product_run(lua_State *L) {
   product *p = luaL_checkudata(L, 1, PRODUCT);
   lua_Integer i = luaL_checkinteger(L, 2);
@@ -192,7 +199,7 @@ static int product_run(lua_State *L) {
   check(L, "cublasLtMatmul",
         p->library->cublasLtMatmul(p->library->handle, p->operation, alpha, address(L, 3), p->a,
                                    address(L, 4), p->b, beta, d, p->d, d, p->d, &p->found[i].algo,
-                                   address(L, 6), WORKSPACE, NULL));
+                                   address(L, 6), WORKSPACE, address(L, 7)));
   return 0;
 }
 

@@ -1,21 +1,24 @@
 -- Products of plans beside cuBLASLt's, in one process: for each shape and type the medians of both,
--- and their ratio. Runs are interleaved; inputs, random normal numbers, are rotated past the L2.
--- Usage: LUA_CPATH=BUILD/bench/?.so lutile bench/gemm.lua [TYPE...]
+-- their ratio and the clock. Runs are interleaved; inputs, random normal numbers, are rotated past
+-- the L2; what takes less than 50 us is replayed from a graph.
+-- Usage, from the repository's root:
+--   LUA_CPATH=BUILD/bench/?.so lutile bench/gemm.lua [TYPE | OPTION=VALUE ...]
+-- An option is one of plan.gemm's: template=gemm_sm80.cu, tile=128,256,64.
 
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
 
 local plan, make_layout = lutile.plan, lutile.make_layout
 
-local REPETITIONS = 21
-local WORKSPACE = 64 << 20
-local LONG_ENOUGH = 0.5 -- milliseconds that one measurement should last
+local WORKSPACE = 32 << 20
 
 local there, why = cuda.available()
 if not there then
   print("no device: " .. why)
   os.exit(0)
 end
+
+local timing = require "bench.timing" -- needs a device
 
 local device = cuda.device()
 print(tostring(device))
@@ -29,21 +32,21 @@ else
   print("without cuBLASLt: " .. tostring(missing):match "^[^\n]*")
 end
 
--- Elements as plans and as cuBLASLt name them. Products of bytes are by rows and columns alone.
+-- Elements as plans and as cuBLASLt name them. cuBLASLt's products of bytes are k-major.
 local TYPES = {
-  { name = "f16", out = "f16", stored = "f16", compute = "f32", scale = "f32", majors = true },
-  { name = "bf16", out = "bf16", stored = "bf16", compute = "f32", scale = "f32" },
+  { name = "f16", out = "f16", stored = "f16", compute = "f32", scale = "f32", all = true,
+    majors = true },
+  { name = "bf16", out = "bf16", stored = "bf16", compute = "f32", scale = "f32", all = true },
+  { name = "e4m3", out = "f16", stored = "e4m3", compute = "f32", scale = "f32", fast = true },
   { name = "tf32", out = "f32", stored = "f32", compute = "tf32", scale = "f32" },
   { name = "s8", out = "s32", stored = "s8", compute = "s32", scale = "s32" },
-  { name = "e4m3", out = "f16", stored = "e4m3", compute = "f32", scale = "f32" },
   { name = "f64", out = "f64", stored = "f64", compute = "f64", scale = "f64" },
 }
 
-local SHAPES = {
-  { 4096, 4096, 4096 }, { 8192, 8192, 8192 }, { 2048, 2048, 2048 }, { 512, 512, 4096 },
-  { 16384, 1024, 1024 }, { 4095, 4088, 4080 },
-}
-
+local SQUARES = { { 4096, 4096, 4096 }, { 8192, 8192, 8192 } }
+local SHAPES = { { 512, 512, 512 }, { 1024, 1024, 1024 }, { 2048, 2048, 2048 }, SQUARES[1],
+  SQUARES[2], { 16384, 16384, 4096 }, { 8192, 8192, 1024 }, { 4096, 14336, 4096 },
+  { 4096, 4096, 16384 }, { 128, 8192, 8192 }, { 16, 8192, 8192 }, { 4000, 4100, 4104 } }
 -- ---- Data --------------------------------------------------------------------------------------
 
 local FILL = [[
@@ -75,65 +78,52 @@ local function random_tensor(dtype, rows, columns, major)
   return t
 end
 
--- ---- Time --------------------------------------------------------------------------------------
-
--- Milliseconds of one call of f(i), of several behind each other.
-local function time(f, i, count)
-  local start <close> = cuda.event()
-  local stop <close> = cuda.event()
-  start:record()
-  for j = 1, count do f(i + j) end
-  stop:record()
-  return start:elapsed(stop) / count
-end
-
-local function median(list)
-  table.sort(list)
-  return list[(#list + 1) // 2]
-end
-
--- Medians of functions that are run in turn.
-local function time_all(functions)
-  local times, counts = {}, {}
-  for j, f in ipairs(functions) do
-    time(f, 0, 2)
-    counts[j], times[j] = math.ceil(LONG_ENOUGH / math.max(time(f, 0, 1), 0.001)), {}
-  end
-  for i = 1, REPETITIONS do
-    for j, f in ipairs(functions) do times[j][i] = time(f, i, counts[j]) end
-  end
-  for j in ipairs(functions) do times[j] = median(times[j]) end
-  return times
-end
-
 -- ---- cuBLASLt ----------------------------------------------------------------------------------
 
--- D^T = B * A^T, column-major. Of the algorithms that the heuristic names, the fastest.
-local function theirs(type_of, m, n, k, a_major, b_major, sets, workspace)
-  if not library then return nil, "not there" end
-  local ok, product = pcall(library.matmul, library, { m = n, n = m, k = k,
+-- D^T = B * A^T, column-major.
+local function make_product(type_of, m, n, k, a_major, b_major)
+  return pcall(library.matmul, library, { m = n, n = m, k = k,
     type_a = type_of.stored, type_b = type_of.stored, type_d = type_of.out,
     compute = type_of.compute, scale = type_of.scale, transpose_a = b_major ~= "row",
     transpose_b = a_major == "row", ld_a = b_major == "row" and n or k,
-    ld_b = a_major == "row" and m or k, ld_d = n })
+    ld_b = a_major == "row" and m or k, ld_d = n, fast = type_of.fast })
+end
+
+-- Of the algorithms that the heuristic names, the fastest, as run(i); nil, or why there is none.
+local function theirs(type_of, m, n, k, a_major, b_major, sets, workspace)
+  if not library then return nil, "not there" end
+  local ok, product = make_product(type_of, m, n, k, a_major, b_major)
   if not ok then return nil, product end
   if product:count() == 0 then return nil, "no algorithm" end
-  local function runner(algorithm)
-    return function(i)
-      local s = sets[i % #sets + 1]
-      product:run(algorithm, s.B.data:address(), s.A.data:address(), s.C.data:address(),
-        workspace:address())
-    end
-  end
+  local stream = timing.stream:handle()
   local best, best_time
   for algorithm = 0, product:count() - 1 do
-    local run = runner(algorithm)
+    local function run(i)
+      local s = sets[i % #sets + 1]
+      product:run(algorithm, s.B.data:address(), s.A.data:address(), s.C.data:address(),
+        workspace:address(), stream)
+    end
     if pcall(run, 0) then
-      local t = math.min(time(run, 0, 3), time(run, 3, 3))
+      local t = math.min(timing.time(run, 5), timing.time(run, 5), timing.time(run, 5))
       if not best or t < best_time then best, best_time = run, t end
     end
   end
   return best, "no algorithm runs"
+end
+
+-- ---- Ours --------------------------------------------------------------------------------------
+
+local more = {} -- options of the command line
+
+local function ours(type_of, sets)
+  local first = sets[1]
+  local options = { A = first.A, B = first.B, C = first.C, dtype = type_of.name,
+    out = type_of.out }
+  for name, value in pairs(more) do options[name] = value end
+  local p = plan.gemm(options)
+  local runs = {}
+  for i, s in ipairs(sets) do runs[i] = p:prepare(s.A, s.B, s.C, { stream = timing.stream }) end
+  return p, function(i) runs[i % #runs + 1]() end
 end
 
 -- ---- One line ----------------------------------------------------------------------------------
@@ -151,6 +141,8 @@ end
 
 local function bytes_of(t) return t.data:size() end
 
+local MOST_SETS = 256
+
 -- Enough sets of matrices that none is in the L2 when its turn comes.
 local function make_sets(type_of, m, n, k, a_major, b_major)
   local sets, bytes = {}, 0
@@ -160,57 +152,95 @@ local function make_sets(type_of, m, n, k, a_major, b_major)
       C = cuda.tensor(type_of.out, make_layout({ m, n }, { n, 1 })) }
     sets[#sets + 1] = s
     bytes = bytes + bytes_of(s.A) + bytes_of(s.B) + bytes_of(s.C)
-  until #sets >= 2 and bytes > 3 * device.l2_cache or #sets == 16
+  until #sets >= 2 and bytes > 3 * device.l2_cache or #sets == MOST_SETS
+  device:synchronize()
   return sets
+end
+
+-- How far the results of both are apart, on the first set.
+local function compare(run, other, sets)
+  local C = sets[1].C
+  C.data:fill(0xff, timing.stream)
+  run(0)
+  timing.stream:synchronize()
+  local result = cuda.tensor(C.dtype, C.layout)
+  cuda.copy(C, result)
+  device:synchronize()
+  other(0)
+  timing.stream:synchronize()
+  return difference(result, C)
 end
 
 local function tflops(m, n, k, ms) return 2 * m * n * k / ms * 1e-9 end
 
+local function describe(p)
+  return ("%s %s%s"):format(p.template:match "sm%d+", table.concat(p.tile, "x"),
+    p.splits and p.splits > 1 and (" split %d"):format(p.splits) or "")
+end
+
+-- Prints a line; gives the ratio to cuBLASLt.
 local function bench(type_of, shape, a_major, b_major, workspace)
   local m, n, k = table.unpack(shape)
   local sets = make_sets(type_of, m, n, k, a_major, b_major)
-  local first = sets[1]
-  local p = plan.gemm { A = first.A, B = first.B, C = first.C, dtype = type_of.name,
-    out = type_of.out }
-  local runs = {}
-  for i, s in ipairs(sets) do runs[i] = p:prepare(s.A, s.B, s.C) end
-  local function ours(i) runs[i % #runs + 1]() end
-  local line = ("%-5s %5d x %5d x %5d  %-3s %-3s  tile %-10s"):format(type_of.name, m, n, k,
-    a_major, b_major, table.concat(p.tile, "x"))
+  local p, run = ours(type_of, sets)
+  local line = ("%-4s %5d x %5d x %5d %-3s %-3s %-25s"):format(type_of.name, m, n, k, a_major,
+    b_major, describe(p))
   local other, reason = theirs(type_of, m, n, k, a_major, b_major, sets, workspace)
-  ours(0)
   if not other then
-    local t = time_all { ours }
-    print(("%s  %9.4f ms %7.1f TFLOP/s   cuBLASLt: %s"):format(line, t[1], tflops(m, n, k, t[1]),
-      reason))
+    local t = timing.time_all { run }
+    print(("%s %8.2f us %6.1f TFLOP/s, %4.0f MHz; cuBLASLt: %s"):format(line, 1000 * t[1],
+      tflops(m, n, k, t[1]), timing.clock(), reason))
     return
   end
-  local result = cuda.tensor(type_of.out, first.C.layout)
-  cuda.copy(first.C, result)
-  other(0)
-  local off = difference(result, first.C)
-  local t = time_all { ours, other }
-  print(("%s  %9.4f ms %7.1f TFLOP/s   cuBLASLt %9.4f ms %7.1f   %5.1f %%   difference %.1e")
-    :format(line, t[1], tflops(m, n, k, t[1]), t[2], tflops(m, n, k, t[2]), 100 * t[2] / t[1],
-    off))
+  local off = compare(run, other, sets)
+  local t = timing.time_all { run, other }
+  print(("%s %8.2f us %6.1f TFLOP/s; cuBLASLt %8.2f us %6.1f; ratio %.3f, %4.0f MHz, off %.0e")
+    :format(line, 1000 * t[1], tflops(m, n, k, t[1]), 1000 * t[2], tflops(m, n, k, t[2]),
+    t[2] / t[1], timing.clock(), off))
+  return t[2] / t[1]
 end
 
 -- ---- All ---------------------------------------------------------------------------------------
 
 local chosen = {}
-for _, name in ipairs(arg or {}) do chosen[name] = true end
+
+local function value_of(text)
+  if text == "true" or text == "false" then return text == "true" end
+  if not text:find "," then return math.tointeger(text) or text end
+  local list = {}
+  for piece in text:gmatch "[^,]+" do list[#list + 1] = math.tointeger(piece) end
+  return list
+end
+
+for _, word in ipairs(arg or {}) do
+  local name, value = word:match "^([%w_]+)=(.*)$"
+  if name then more[name] = value_of(value) else chosen[word] = true end
+end
+
+local function print_mean(name, ratios)
+  if #ratios < 2 then return end
+  local sum = 0
+  for _, ratio in ipairs(ratios) do sum = sum + math.log(ratio) end
+  print(("%-4s geometric mean of %d: %.3f"):format(name, #ratios, math.exp(sum / #ratios)))
+end
 
 local workspace = cuda.alloc(WORKSPACE)
-for _, type_of in ipairs(TYPES) do
-  if next(chosen) == nil or chosen[type_of.name] then
-    for _, shape in ipairs(SHAPES) do
-      bench(type_of, shape, "k", "k", workspace)
-      if type_of.majors and shape == SHAPES[1] then
-        bench(type_of, shape, "row", "row", workspace)
-        bench(type_of, shape, "row", "k", workspace)
-        bench(type_of, shape, "k", "row", workspace)
-      end
+
+local function bench_type(type_of)
+  local ratios = {}
+  for _, shape in ipairs(type_of.all and SHAPES or SQUARES) do
+    ratios[#ratios + 1] = bench(type_of, shape, "k", "k", workspace)
+    collectgarbage()
+  end
+  print_mean(type_of.name, ratios)
+  for _, shape in ipairs(type_of.majors and SQUARES or {}) do
+    for _, majors in ipairs { { "row", "row" }, { "row", "k" }, { "k", "row" } } do
+      bench(type_of, shape, majors[1], majors[2], workspace)
       collectgarbage()
     end
   end
+end
+
+for _, type_of in ipairs(TYPES) do
+  if next(chosen) == nil or chosen[type_of.name] then bench_type(type_of) end
 end

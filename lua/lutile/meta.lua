@@ -1892,6 +1892,10 @@ local Stream = {}
 ---@return integer
 function Stream:device() end
 
+---The CUstream as an integer, for other libraries.
+---@return integer
+function Stream:handle() end
+
 ---Waits for its work.
 function Stream:synchronize() end
 

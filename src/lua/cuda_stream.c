@@ -90,6 +90,12 @@ static int stream_device(lua_State *L) {
   return 1;
 }
 
+/* stream:handle(): the CUstream as an integer, for other libraries. */
+static int stream_handle(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)(uintptr_t)check_stream(L, 1)->stream);
+  return 1;
+}
+
 static int stream_tostring(lua_State *L) {
   ltL_stream *s = luaL_checkudata(L, 1, LTL_STREAM);
   lua_pushfstring(L, "stream of device %d%s", s->device, s->cuda == NULL ? " (closed)" : "");
@@ -267,6 +273,7 @@ static int close_graph(lua_State *L) {
 static const luaL_Reg stream_methods[] = {{"capture", stream_capture},
                                           {"close", close_stream},
                                           {"device", stream_device},
+                                          {"handle", stream_handle},
                                           {"query", stream_query},
                                           {"wait", stream_wait},
                                           {"synchronize", stream_synchronize},
