@@ -2,7 +2,7 @@
 -- their ratio and the clock. Runs are interleaved; inputs, random normal numbers, are rotated past
 -- the L2; what takes less than 50 us is replayed from a graph.
 -- Usage, from the repository's root:
---   LUA_CPATH=BUILD/bench/?.so lutile bench/gemm.lua [TYPE | OPTION=VALUE ...]
+--   LUA_CPATH=BUILD/bench/?.so lutile bench/gemm.lua [TYPE | MxNxK | OPTION=VALUE ...]
 -- An option is one of plan.gemm's: template=gemm_sm80.cu, tile=128,256,64.
 
 local lutile = require "lutile"
@@ -212,9 +212,19 @@ local function value_of(text)
   return list
 end
 
+local asked -- shapes of the command line
+
 for _, word in ipairs(arg or {}) do
   local name, value = word:match "^([%w_]+)=(.*)$"
-  if name then more[name] = value_of(value) else chosen[word] = true end
+  local m, n, k = word:match "^(%d+)x(%d+)x(%d+)$"
+  if name then
+    more[name] = value_of(value)
+  elseif m then
+    asked = asked or {}
+    asked[#asked + 1] = { math.tointeger(m), math.tointeger(n), math.tointeger(k) }
+  else
+    chosen[word] = true
+  end
 end
 
 local function print_mean(name, ratios)
@@ -228,12 +238,12 @@ local workspace = cuda.alloc(WORKSPACE)
 
 local function bench_type(type_of)
   local ratios = {}
-  for _, shape in ipairs(type_of.all and SHAPES or SQUARES) do
+  for _, shape in ipairs(asked or type_of.all and SHAPES or SQUARES) do
     ratios[#ratios + 1] = bench(type_of, shape, "k", "k", workspace)
     collectgarbage()
   end
   print_mean(type_of.name, ratios)
-  for _, shape in ipairs(type_of.majors and SQUARES or {}) do
+  for _, shape in ipairs(not asked and type_of.majors and SQUARES or {}) do
     for _, majors in ipairs { { "row", "row" }, { "row", "k" }, { "k", "row" } } do
       bench(type_of, shape, majors[1], majors[2], workspace)
       collectgarbage()

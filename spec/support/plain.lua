@@ -52,9 +52,11 @@ function checks.matches(pattern, text, init, plain)
     fail("expected a match of %s, got %s", pattern, text)
   end
 end
+-- Where the error was raised is no part of it, as with busted.
 function checks.has_error(f, wanted)
   local ok, message = pcall(f)
   if ok then fail "expected an error" end
+  if type(message) == "string" then message = message:gsub("^[^\n]-:%d+: ", "", 1) end
   if wanted ~= nil and message ~= wanted then fail("expected error %s, got %s", wanted, message) end
 end
 
