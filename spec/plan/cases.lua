@@ -29,6 +29,13 @@ end
 local STORED = { tf32 = "f32" }
 
 local function matrices(c)
+  if c.layouts then
+    local list = {}
+    for i, text in ipairs(c.layouts) do
+      list[i] = fill(make_tensor(c.types[i == 3 and 4 or i], lutile.parse(text)))
+    end
+    return table.unpack(list)
+  end
   local l, padding = c.batches or 1, c.padding or 0
   if type(padding) == "number" then padding = { padding, padding, padding } end
   local a, b = STORED[c.types[1]] or c.types[1], STORED[c.types[2]] or c.types[2]
@@ -184,6 +191,20 @@ for _, case in ipairs {
   { types = F16, m = 20, n = 12, k = 16, majors = { "k", "row", "column" }, batches = 3,
     bias = "row", why = "batches, a bias of rows" },
   { dtype = "f16", m = 17, n = 8, majors = { "k", "k" }, why = "one tile along k" },
+} do
+  table.insert(M.host, case)
+end
+
+-- Contractions: rows, columns and k of several modes.
+local CONTRACTION = { "((4,6),(2,8),1):((16,128),(1,2),0)", "((2,10),16,1):((1,64),2,0)",
+  "((4,6),20,1):((1,96),4,0)" }
+for _, case in ipairs {
+  { types = F16, m = 24, n = 20, k = 16, majors = KK, layouts = CONTRACTION, why = "contraction" },
+  { types = HALF, m = 24, n = 20, k = 16, majors = KK, layouts = CONTRACTION, beta = 2, arch = 90,
+    why = "contraction, C is read" },
+  { types = F16, m = 12, n = 8, k = 6, majors = KK, arch = 80,
+    layouts = { "(12,(2,3),(2,2)):(6,(1,2),(72,300))", "(8,6,4):(6,1,48)",
+      "((3,4),8,(2,2)):((1,40),3,(160,400))" }, batches = 4, why = "batches of several modes" },
 } do
   table.insert(M.host, case)
 end

@@ -174,6 +174,7 @@ local function matrices_of(p, options)
   m.D = problem.matrix({ D = options.D, M = m.A.row.extent, N = n }, "D", "M", "N",
     options.d_major, p.out)
   for name, wanted in pairs { A = p.dtype, B = p.dtype, D = p.out } do
+    matrix.check_plain(m[name])
     if m[name].dtype ~= wanted then
       error(("%s has elements of %s, and the product takes %s"):format(name, m[name].dtype,
         wanted), 0)

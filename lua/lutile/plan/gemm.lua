@@ -98,6 +98,16 @@ local function matrices_of(p, options)
   return m
 end
 
+local function explain_copies(p)
+  for _, name in ipairs { "A", "B", "C" } do
+    local m = p.matrices[name]
+    if m.packed then
+      p.reasons[#p.reasons + 1] = ("%s %s: several strides for rows, columns or batches; a plain "
+        .. "copy %s takes its place"):format(name, tostring(m.packed), tostring(m.layout))
+    end
+  end
+end
+
 -- The matrices in the kernel's roles: those of D^T = B * A^T, where D is contiguous along M.
 local function choose_roles(p)
   local a, b, d = p.matrices.A, p.matrices.B, p.matrices.D
@@ -171,6 +181,7 @@ function M.plan(options)
   for _, name in ipairs(PASSED) do p[name] = options[name] end
   choose_types(p, options)
   p.matrices = matrices_of(p, options)
+  explain_copies(p)
   local a, b, d = choose_roles(p)
   p.count_blocks = count_blocks(d)
   if not p.count_blocks then

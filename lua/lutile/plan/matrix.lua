@@ -2,6 +2,7 @@
 -- mode, and how many elements may be copied at once whatever its dynamic numbers will be.
 
 local lutile = require "lutile"
+local packing = require "lutile.plan.packing"
 
 local M = {}
 
@@ -27,16 +28,12 @@ local divisor = M.divisor
 local function number(x) return math.type(x) and x or x:value() end
 
 -- A mode as an extent and a stride.
-local function one_stride(name, layout, mode)
+local function one_stride(layout, mode)
   local flat = lutile.coalesce(lutile.layout(layout, mode))
-  if lutile.rank(flat) ~= 1 or lutile.depth(flat.shape) > 0 then
-    fail("mode %d of %s %s has several strides; the kernel takes one for each of rows, columns "
-      .. "and batches (a copy to a plain layout would do)", mode, name, tostring(layout))
-  end
   return { extent = flat.shape, stride = flat.stride }
 end
 
-local function check_plain(name, layout)
+local function check_layout(name, layout)
   local text = tostring(layout)
   if text:find " o " or text:find "@" then
     fail("%s is %s, where a layout shape:stride is needed", name, text)
@@ -64,14 +61,20 @@ function M.vector(m, most)
   return n
 end
 
--- x is a layout, or a tensor, whose offset counts too.
+-- x is a layout, or a tensor, whose offset counts too. Where modes have several strides, the matrix
+-- is the plain copy that takes its place, and 'packed' the layout that it is copied from.
 function M.new(name, x, dtype)
-  local layout = M.is_tensor(x) and x.layout or x
-  check_plain(name, layout)
-  local m = { name = name, layout = layout, dtype = dtype, bytes = M.BYTES[dtype],
-    offset = M.is_tensor(x) and x.offset or 0,
-    row = one_stride(name, layout, 0), column = one_stride(name, layout, 1) }
-  m.batch = lutile.rank(layout) == 3 and one_stride(name, layout, 2) or { extent = 1, stride = 0 }
+  local layout, offset = x, 0
+  if M.is_tensor(x) then layout, offset = x.layout, x.offset end
+  check_layout(name, layout)
+  local packed
+  if not packing.is_plain(layout) then
+    layout, packed, offset = packing.layout(layout, M.BYTES[dtype]), layout, 0
+  end
+  local m = { name = name, layout = layout, packed = packed, dtype = dtype,
+    bytes = M.BYTES[dtype], offset = offset, row = one_stride(layout, 0),
+    column = one_stride(layout, 1) }
+  m.batch = lutile.rank(layout) == 3 and one_stride(layout, 2) or { extent = 1, stride = 0 }
   m.unit = m.column.stride == 1 and "column" or m.row.stride == 1 and "row" or "none"
   m.vector = M.vector(m, MOST_BYTES // m.bytes)
   return m
@@ -84,8 +87,19 @@ end
 function M.extents(m) return numbers(m, "extent") end
 function M.strides(m) return numbers(m, "stride") end
 
+-- Refuses a matrix that only a copy could stand for.
+function M.check_plain(m)
+  if m.packed then
+    fail("%s %s has several strides for rows, columns or batches; the kernel takes one each (a "
+      .. "copy to a plain layout would do)", m.name, tostring(m.packed))
+  end
+end
+
 -- Refuses a matrix whose elements share places.
 function M.check_target(m)
+  if m.packed and not lutile.is_injective(m.packed) then
+    fail("%s %s has several elements in one place", m.name, tostring(m.packed))
+  end
   for _, mode in ipairs { m.row, m.column, m.batch } do
     if number(mode.stride) == 0 and number(mode.extent) > 1 then
       fail("%s %s has several elements in one place", m.name, tostring(m.layout))

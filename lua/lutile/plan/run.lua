@@ -3,6 +3,7 @@
 local lutile = require "lutile"
 local host = require "lutile.plan.host"
 local matrix = require "lutile.plan.matrix"
+local packing = require "lutile.plan.packing"
 local problem = require "lutile.plan.problem"
 local roles = require "lutile.plan.roles"
 
@@ -74,7 +75,7 @@ local function matrices_of(tensors, names, is_there)
   for _, name in ipairs(names) do
     local t = tensors[name]
     m[name] = matrix.new(name, t, t.dtype)
-    addresses[name] = is_there and address(t) or nil
+    addresses[name] = is_there and not m[name].packed and address(t) or nil
   end
   return m, addresses
 end
@@ -122,12 +123,14 @@ local function host_epilogue(p)
   return function(x, row, column) return p.host_epilogue(x, column, row) end
 end
 
-local function gemm_on_host(p, x)
+local function prepare_on_host(p, x)
   local a, b, c, d, names = roles.of(p, x.m)
   local t, batches = x.t, x.extents[4]
-  host.gemm(p, { A = plain(t[names[1]], a, batches), B = plain(t[names[2]], b, batches),
-    C = plain(t.C, c, batches), D = plain(t.D, d, batches), bias = t.bias, alpha = x.alpha,
-    beta = x.beta, epilogue = host_epilogue(p) })
+  return function()
+    host.gemm(p, { A = plain(t[names[1]], a, batches), B = plain(t[names[2]], b, batches),
+      C = plain(t.C, c, batches), D = plain(t.D, d, batches), bias = t.bias, alpha = x.alpha,
+      beta = x.beta, epilogue = host_epilogue(p) })
+  end
 end
 
 local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, stream = true, on = true }
@@ -155,10 +158,27 @@ end
 
 local function is_empty(x) return x.extents[1] * x.extents[2] * x.extents[4] == 0 end
 
+local function call_all(functions)
+  for _, f in ipairs(functions) do f() end
+end
+
+-- A function that runs run(x), x on plain copies of matrices that have none of their own; 'make'
+-- gives run.
+local function around_copies(p, x, make)
+  local replaced, before, after = packing.replace(x, p.reads_c)
+  local run = make(p, replaced)
+  if #before + #after == 0 then return run end
+  return function()
+    call_all(before)
+    run()
+    call_all(after)
+  end
+end
+
 -- A function that launches the kernel; sums of nothing are gemm_sm80's.
 local function prepare(p, x)
   if x.extents[3] == 0 then p = p:fallback() end
-  return LAUNCHERS[p.template](p, x)
+  return around_copies(p, x, LAUNCHERS[p.template])
 end
 
 function M.gemm(p, A, B, C, options)
@@ -167,7 +187,7 @@ function M.gemm(p, A, B, C, options)
   local x = check_gemm(p, A, B, C, options)
   if is_empty(x) then return x.t.D end
   if not x.cuda then
-    gemm_on_host(p, x)
+    around_copies(p, x, prepare_on_host)()
   else
     on_device(x.cuda, x.is_there, x.t, "D", function(moved)
       x.t = moved
@@ -221,6 +241,7 @@ function M.chained_gemm(p, A, B, D, options)
   local m, addresses = matrices_of(t, { "A", "B", "D" }, is_there)
   local vectors = { A = p.A.vector, B = p.B.vector, D = p.run_size }
   for _, name in ipairs { "A", "B", "D" } do
+    matrix.check_plain(m[name])
     matrix.check_fits(m[name], p.matrices[name], vectors[name], addresses[name])
   end
   matrix.check_target(m.D)
