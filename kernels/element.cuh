@@ -10,7 +10,10 @@ namespace element {
 
 DEVICE float as_float(unsigned bits) { return __uint_as_float(bits); }
 
-/* Each conversion to an element rounds to nearest, ties to even; integers and fp8 saturate. */
+/*
+** Each conversion to an element rounds to nearest, ties to even; integers and fp8 saturate. A pair
+** has the first one in its low bits.
+*/
 struct f32 {
   using Bits = unsigned;
   static DEVICE float decode(Bits bits) { return __uint_as_float(bits); }
@@ -36,7 +39,6 @@ struct f16 {
     return bits;
   }
 
-  /* Two in a word, the first one low. */
   static DEVICE unsigned encode_pair(float low, float high) {
 #if __CUDA_ARCH__ >= 800
     unsigned pair;
@@ -83,6 +85,10 @@ struct s8 {
     asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(value) : "f"(x));
     return (Bits)value;
   }
+  template <class T>
+  static DEVICE unsigned encode_pair(T low, T high) {
+    return encode(low) | (unsigned)encode(high) << 8;
+  }
 };
 
 struct u8 {
@@ -93,6 +99,10 @@ struct u8 {
     int value;
     asm("cvt.rni.sat.u8.f32 %0, %1;" : "=r"(value) : "f"(x));
     return (Bits)value;
+  }
+  template <class T>
+  static DEVICE unsigned encode_pair(T low, T high) {
+    return encode(low) | (unsigned)encode(high) << 8;
   }
 };
 
@@ -105,10 +115,11 @@ struct u8 {
       asm("cvt.rn.f16x2." #name "x2 %0, %1;" : "=r"(pair) : "h"((unsigned short)bits));          \
       return f16::decode((unsigned short)pair);                                                  \
     }                                                                                            \
-    static DEVICE Bits encode(float x) {                                                         \
+    static DEVICE Bits encode(float x) { return (Bits)encode_pair(x, 0); }                       \
+    static DEVICE unsigned encode_pair(float low, float high) {                                  \
       unsigned short pair;                                                                       \
-      asm("cvt.rn.satfinite." #name "x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));      \
-      return (Bits)pair;                                                                         \
+      asm("cvt.rn.satfinite." #name "x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));    \
+      return pair;                                                                               \
     }                                                                                            \
   };
 FP8_TYPE(e4m3)

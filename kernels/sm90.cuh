@@ -1,6 +1,7 @@
 /*
 ** PTX instructions of compute capability 9.0 beside copies and MMAs, one a function: registers of
-** warpgroups, clusters, barriers among some warps, matrices to shared memory.
+** warpgroups, clusters, grids that follow on each other, barriers among some warps, matrices to
+** shared memory, counters in global memory.
 */
 #pragma once
 
@@ -33,11 +34,35 @@ DEVICE void cluster_barrier() {
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* A barrier of whole warps; number 0 is __syncthreads. */
+/* ---- Grids that were launched as dependent on the one before --------------------------------- */
+
+/* Waits until the grid before is done, and its writes are seen. */
+DEVICE void wait_for_grid() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+/* The grid behind may start where there is room; it waits for this one before it reads. */
+DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;"); }
+
+/* ---- Barriers of whole warps; number 0 is __syncthreads -------------------------------------- */
+
 template <int kThreads>
 DEVICE void barrier(int number) {
   asm volatile("barrier.sync %0, %1;" ::"r"(number), "n"(kThreads) : "memory");
 }
+
+/* A barrier that says whether any thread came with true. */
+template <int kThreads>
+DEVICE bool barrier_or(int number, bool mine) {
+  int any;
+  asm volatile(
+      "{ .reg .pred mine, any; setp.ne.b32 mine, %3, 0;"
+      " barrier.red.or.pred any, %1, %2, mine; selp.b32 %0, 1, 0, any; }"
+      : "=r"(any)
+      : "r"(number), "n"(kThreads), "r"((int)mine)
+      : "memory");
+  return any;
+}
+
+/* ---- Matrices to shared memory --------------------------------------------------------------- */
 
 /*
 ** Four matrices of 8 rows of 16 bytes: lane 8 * i + r has the address of row r of matrix i, and lane
@@ -46,6 +71,29 @@ DEVICE void barrier(int number) {
 DEVICE void store_matrices(unsigned address, const unsigned *words) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
                "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+
+/* ---- Among blocks, through global memory ------------------------------------------------------ */
+
+/* Orders what came before, of this thread and of those it has met at barriers, before the rest. */
+DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+/* Adds 1; gives the number before. */
+DEVICE unsigned count(unsigned *counter) {
+  unsigned before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+               : "=r"(before)
+               : "l"(counter)
+               : "memory");
+  return before;
+}
+
+/* 16 bytes that another block has written, so not from L1. */
+DEVICE void load_shared_by_blocks(unsigned *words, const void *source) {
+  asm volatile("ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "l"(source)
                : "memory");
 }
 

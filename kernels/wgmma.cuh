@@ -1,16 +1,15 @@
 /*
-** Warpgroup MMAs (sm_90a): operands in shared memory by descriptors, sums in registers. Source: PTX
-** ISA, "wgmma".
+** Warpgroup MMAs (sm_90a): operands in shared memory by descriptors, sums in registers. A plan
+** writes the MMA itself, for its types and shape. Source: PTX ISA, "wgmma".
 **
 ** An MMA runs asynchronously. Between 'fence' and the wait for its group, its registers are its own.
 */
 #pragma once
 
+#include "element.cuh"
 #include "ptx.cuh"
 
 namespace wgmma {
-
-enum Major { kMajorK, kMajorMN };
 
 /*
 ** An address as the units of 16 bytes that a descriptor's start counts in. That has 14 bits; in a
@@ -31,66 +30,31 @@ DEVICE void wait() {
 }
 
 /* Registers between asynchronous MMAs: keeps the compiler from moving their values. */
-template <int kCount>
-DEVICE void pin(float (&d)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; i++) asm volatile("" : "+f"(d[i])::"memory");
+DEVICE void pin(float &d) { asm volatile("" : "+f"(d)::"memory"); }
+DEVICE void pin(int &d) { asm volatile("" : "+r"(d)::"memory"); }
+DEVICE void pin(unsigned &d) { asm volatile("" : "+r"(d)::"memory"); }
+
+/* ---- Registers of sums: float, int, or unsigned for two f16 ---------------------------------- */
+
+/* Sum i of a thread's registers. */
+DEVICE float value(const float *d, int i) { return d[i]; }
+DEVICE int value(const int *d, int i) { return d[i]; }
+DEVICE float value(const unsigned *d, int i) {
+  return element::f16::decode((unsigned short)(d[i / 2] >> i % 2 * 16));
 }
 
-/* Registers by operand number, ten each, and the variables behind them. */
-#define TEN(t)                                                                                     \
-  "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t \
-  "9"
-#define FOUR_VALUES(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define VALUES_16(i) FOUR_VALUES(i), FOUR_VALUES(i + 4), FOUR_VALUES(i + 8), FOUR_VALUES(i + 12)
-#define VALUES_64(i) VALUES_16(i), VALUES_16(i + 16), VALUES_16(i + 32), VALUES_16(i + 48)
+DEVICE unsigned bits(float d) { return __float_as_uint(d); }
+DEVICE unsigned bits(int d) { return (unsigned)d; }
+DEVICE unsigned bits(unsigned d) { return d; }
 
-#define REGISTERS_64 \
-  TEN() ", " TEN(1) ", " TEN(2) ", " TEN(3) ", " TEN(4) ", " TEN(5) ", %60, %61, " \
-  "%62, %63"
-#define REGISTERS_128 \
-  TEN() ", " TEN(1) ", " TEN(2) ", " TEN(3) ", " TEN(4) ", " TEN(5) ", " TEN(6) ", " TEN(7) \
-  ", " TEN(8) ", " TEN(9) ", " TEN(10) ", " TEN(11) ", %120, %121, %122, %123, %124, %125, " \
-  "%126, %127"
+DEVICE void set_bits(float &d, unsigned bits) { d = __uint_as_float(bits); }
+DEVICE void set_bits(int &d, unsigned bits) { d = (int)bits; }
+DEVICE void set_bits(unsigned &d, unsigned bits) { d = bits; }
 
-/*
-** d = a * b, plus d where 'adds': a is (64, 16), b is (kN, 16). a, b, p, ta, tb are the numbers of
-** the operands behind the registers.
-*/
-#define WGMMA(name, shape, types, count, registers, values, a, b, p, ta, tb)                    \
-  template <Major kMajorA, Major kMajorB>                                                       \
-  DEVICE void name(float(&d)[count], unsigned long long desc_a, unsigned long long desc_b,      \
-                   bool adds) {                                                                 \
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, " p ", 0; wgmma.mma_async.sync.aligned." shape \
-                 "." types " {" registers "}, " a ", " b ", p, 1, 1, " ta ", " tb "; }"         \
-                 : values                                                                       \
-                 : "l"(desc_a), "l"(desc_b), "r"((int)adds), "n"((int)kMajorA),                 \
-                   "n"((int)kMajorB));                                                          \
-  }
-#define WGMMA_64x128(name, types)                                                              \
-  WGMMA(name, "m64n128k16", types, 64, REGISTERS_64, VALUES_64(0), "%64", "%65", "%66", "%67", \
-        "%68")
-#define VALUES_128 VALUES_64(0), VALUES_64(64)
-#define WGMMA_64x256(name, types)                                                                  \
-  WGMMA(name, "m64n256k16", types, 128, REGISTERS_128, VALUES_128, "%128", "%129", "%130", "%131", \
-        "%132")
-
-/* clang-format off: it takes these for one declaration. */
-WGMMA_64x128(SM90_64x128x16_F32F16F16_SS, "f32.f16.f16")
-WGMMA_64x128(SM90_64x128x16_F32BF16BF16_SS, "f32.bf16.bf16")
-WGMMA_64x256(SM90_64x256x16_F32F16F16_SS, "f32.f16.f16")
-WGMMA_64x256(SM90_64x256x16_F32BF16BF16_SS, "f32.bf16.bf16")
-/* clang-format on */
-
-#undef WGMMA_64x256
-#undef WGMMA_64x128
-#undef WGMMA
-#undef VALUES_128
-#undef REGISTERS_128
-#undef REGISTERS_64
-#undef VALUES_64
-#undef VALUES_16
-#undef FOUR_VALUES
-#undef TEN
+DEVICE void add(float &d, float x) { d += x; }
+DEVICE void add(int &d, int x) { d += x; }
+DEVICE void add(unsigned &d, unsigned x) {
+  d = element::f16::encode_pair(value(&d, 0) + value(&x, 0), value(&d, 1) + value(&x, 1));
+}
 
 }  // namespace wgmma

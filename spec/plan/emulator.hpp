@@ -24,6 +24,8 @@
 #define __forceinline__ inline
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __grid_constant__
 #define __syncthreads() emulator::barrier()
 
 struct index3 {
@@ -32,7 +34,7 @@ struct index3 {
 static index3 threadIdx, blockIdx, gridDim;
 
 extern "C" {
-__attribute__((aligned(128))) char shared[1 << 18];
+__attribute__((aligned(1024))) char shared[1 << 18];
 }
 
 namespace emulator {
@@ -55,7 +57,7 @@ struct Copy {
 struct Thread {
   ucontext_t context;
   std::unique_ptr<char[]> stack;
-  bool is_ready = true, is_done = false;
+  bool is_ready = true, is_done = false, is_polling = false;
   std::vector<std::vector<Copy>> groups{1}; /* the last one is open */
   void *operands[3];                        /* of the warp's instruction */
 };
@@ -67,10 +69,25 @@ inline std::vector<unsigned> waiting_lanes; /* of each warp */
 inline uint64_t random_state;
 inline std::function<void()> body;
 inline const char *problem;
+inline void (*before_block)() = nullptr;
 
 inline unsigned random() {
   random_state = random_state * 6364136223846793005u + 1442695040888963407u;
   return unsigned(random_state >> 40);
+}
+
+inline bool has_moved; /* any thread, in this round: if none has, all wait for ever */
+
+/* Waits until f() is true, while others go on. */
+template <class F>
+void poll(F f) {
+  Thread &t = threads[current];
+  while (!f()) {
+    t.is_polling = true;
+    swapcontext(&t.context, &scheduler);
+  }
+  t.is_polling = false;
+  has_moved = true;
 }
 
 inline void suspend() {
@@ -111,6 +128,7 @@ inline bool run_block(unsigned count) {
   threads = std::vector<Thread>(count);
   waiting_lanes.assign(count / kWarp, 0);
   waiting = 0;
+  if (before_block) before_block();
   memset(shared, 0xff, sizeof shared); /* NaN, in the floating types */
   for (auto &t : threads) {
     t.stack.reset(new char[kStack]);
@@ -119,13 +137,13 @@ inline bool run_block(unsigned count) {
     t.context.uc_stack.ss_size = kStack;
     makecontext(&t.context, start, 0);
   }
-  for (bool went = true; went;) {
-    went = false;
+  for (has_moved = true; has_moved;) {
+    has_moved = false;
     for (unsigned i = 0; i < count; i++) {
       if (threads[i].is_done || !threads[i].is_ready) continue;
-      went = true;
       current = i;
       threadIdx = {i, 0, 0};
+      if (!threads[i].is_polling) has_moved = true;
       swapcontext(&scheduler, &threads[i].context);
     }
   }
@@ -155,6 +173,11 @@ T read_argument(lua_State *L, int slot) {
     return (T)luaL_checkinteger(L, slot);
   else if constexpr (std::is_floating_point_v<T>)
     return (T)luaL_checknumber(L, slot);
+  else if constexpr (std::is_class_v<T>) {
+    T x;
+    memcpy(&x, luaL_checkstring(L, slot), sizeof x);
+    return x;
+  }
   else
     return (T)luaL_checkinteger(L, slot);
 }
@@ -335,7 +358,7 @@ struct floating {
     return (Bits)to_fields(x, kExponent, kMantissa, kInfinity, kSaturates);
   }
   static unsigned encode_pair(float low, float high) {
-    return encode(low) | (unsigned)encode(high) << 16;
+    return encode(low) | (unsigned)encode(high) << 8 * sizeof(B);
   }
 };
 struct f16 : floating<unsigned short, 5, 10, true, false> {};
@@ -359,6 +382,10 @@ struct s8 {
   static Bits encode(T x) {
     return (Bits)clamp(x, -128, 127);
   }
+  template <class T>
+  static unsigned encode_pair(T low, T high) {
+    return encode(low) | (unsigned)encode(high) << 8;
+  }
 };
 struct u8 {
   using Bits = unsigned char;
@@ -366,6 +393,10 @@ struct u8 {
   template <class T>
   static Bits encode(T x) {
     return (Bits)clamp(x, 0, 255);
+  }
+  template <class T>
+  static unsigned encode_pair(T low, T high) {
+    return encode(low) | (unsigned)encode(high) << 8;
   }
 };
 

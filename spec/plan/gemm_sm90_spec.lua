@@ -8,10 +8,12 @@ local result = require "lutile.plan.result"
 
 local size = lutile.size
 
-local STEP_K, UNIT, WARPGROUP = 16, 16, 128
+local UNIT, WARPGROUP = 16, 128
 
--- The 128-byte swizzle of an address.
-local function swizzled(address) return address ~ (address >> 7 & 7) << 4 end
+-- The swizzle of lines of 'width' bytes, of an address.
+local function swizzled(address, width)
+  return address ~ (address >> 7 & width // UNIT - 1) << 4
+end
 
 -- ---- Operands ----------------------------------------------------------------------------------
 
@@ -19,14 +21,14 @@ local function swizzled(address) return address ~ (address >> 7 & 7) << 4 end
 local function load(o)
   local at = {}
   local plain = o.shared:as_position_independent_swizzle_layout()
-  local box = o.tma.desc.boxDim
+  local lines = o.major == "K" and o.box_rows or o.box_k
   for i = 0, size(o.boxes) - 1 do
     local first = o.boxes(i)
     local row, k = first % o.rows, first // o.rows
     local start = plain(first) * o.bytes
-    for y = 0, box[2] - 1 do
-      for x = 0, box[1] - 1 do
-        local address = start + swizzled(y * 128 + x * o.bytes)
+    for y = 0, lines - 1 do
+      for x = 0, o.width // o.bytes - 1 do
+        local address = start + swizzled(y * o.width + x * o.bytes, o.width)
         assert.is_nil(at[address])
         at[address] = o.major == "K" and { row + y, k + x } or { row + x, k + y }
       end
@@ -47,18 +49,19 @@ local function address_of(o, base, start, mn, k)
   start = start - base // UNIT
   if o.major == "K" then
     local unit = start + mn // 8 * sbo + mn % 8 * 8 + k // per_unit
-    return swizzled(unit * UNIT + k % per_unit * o.bytes)
+    return swizzled(unit * UNIT + k % per_unit * o.bytes, 128)
   end
-  local column = mn // per_unit
-  local unit = start + column % 8 + column // 8 * lbo + k % 8 * 8 + k // 8 * sbo
-  return swizzled(unit * UNIT + mn % per_unit * o.bytes)
+  local column, line = mn // per_unit, o.width // UNIT
+  local unit = start + column % line + column // line * lbo + k % 8 * line + k // 8 * sbo
+  return swizzled(unit * UNIT + mn % per_unit * o.bytes, o.width)
 end
 
 local function check_mma(o, at, base, start, rows, first_row, step)
+  local step_k = 32 // o.bytes
   for mn = 0, rows - 1 do
-    for k = 0, STEP_K - 1 do
+    for k = 0, step_k - 1 do
       local found = at[address_of(o, base, start, mn, k)]
-      if not found or found[1] ~= first_row + mn or found[2] ~= step * STEP_K + k then
+      if not found or found[1] ~= first_row + mn or found[2] ~= step * step_k + k then
         error(("%s (%d,%d) of step %d is not where the descriptor says"):format(o.name, mn, k,
           step))
       end
@@ -75,7 +78,7 @@ local function check_operands(p)
   local a, b = load(p.A), load(p.B)
   local atoms = p.tile[1] // (64 * p.sharers)
   for w = 0, p.sharers - 1 do
-    for step = 0, p.tile[3] // STEP_K - 1 do
+    for step = 0, p.tile[3] * p.A.bytes // 32 - 1 do
       for i = 0, atoms - 1 do
         local row = c.row(w * WARPGROUP) + c.row_step(i * c.values // atoms)
         check_mma(p.A, a, base_a, p.A.starts(w) + p.A.steps(i + step * atoms), 64, row, step)
@@ -94,9 +97,9 @@ end
 
 -- Bytes at which value v of a thread is after its write.
 local function written_at(o, thread, v)
-  local values = o.words_of_write * 4 // o.bytes
+  local values = o.bytes_of_write // o.bytes
   local write, in_write = v // values, v % values
-  if o.words_of_write ~= 4 then return place(o, thread, write) + in_write * o.bytes end
+  if o.bytes_of_write ~= 16 then return place(o, thread, write) + in_write * o.bytes end
   local lane, warp = thread % 32, thread // 32
   local row_owner = in_write // 2 * 8 + lane // 4
   return place(o, warp * 32 + row_owner, write) + lane % 4 * 4 + in_write % 2 * o.bytes
@@ -110,7 +113,7 @@ local function check_output(p)
     for v = 0, o.values_of_chunk - 1 do
       local row, column = c.row(thread) + c.row_step(v), c.column(thread) + c.column_step(v)
       local address = written_at(o, thread, v)
-      if address ~= swizzled(row * 128 + column * o.bytes) then
+      if address ~= swizzled(row * o.width + column * o.bytes, o.width) then
         error(("value %d of thread %d, (%d,%d), is written at %d"):format(v, thread, row, column,
           address))
       end
@@ -120,7 +123,7 @@ local function check_output(p)
   for i = 0, o.buffer_bytes - 1, o.bytes do assert.is_true(seen[i]) end
   for i = 0, o.buffer_bytes // o.bytes - 1 do
     local row, column = i // o.columns, i % o.columns
-    assert.equal(swizzled(row * 128 + column * o.bytes), o.elements(i) * o.bytes)
+    assert.equal(swizzled(row * o.width + column * o.bytes, o.width), o.elements(i) * o.bytes)
   end
 end
 
@@ -137,22 +140,22 @@ local function check_chunks(p)
   end
 end
 
+local function text(tile) return ("%dx%d"):format(tile[1], tile[2]) end
+
 describe("gemm_sm90", function()
-  local tiles = { { 128, 256, 64 }, { 256, 128, 64 }, { 128, 128, 64 } }
-  for _, tile in ipairs(tiles) do
+  for _, tile in ipairs { { 64, 32 }, { 128, 96 }, { 128, 128 }, { 128, 160 }, { 192, 192 },
+    { 128, 256 }, { 256, 128 } } do
     for _, cluster in ipairs { { 1, 1 }, { 2, 1 }, { 1, 2 } } do
       for _, major in ipairs { "k", "row" } do
-        it(("multiplies what it loads: %dx%dx%d, %s, cluster %dx%d"):format(tile[1], tile[2],
-          tile[3], major, cluster[1], cluster[2]), function()
-          local p = gemm_sm90.new { dtype = "bf16", tile = tile, cluster = cluster,
-            a_major = major, b_major = major }
-          assert.same({ 64, major == "k" and tile[1] // cluster[2] or 64, 1 }, p.A.tma.desc.boxDim)
-          check_operands(p)
+        it(("multiplies what it loads: %s, %s, cluster %s"):format(text(tile), major,
+          text(cluster)), function()
+          check_operands(gemm_sm90.new { dtype = "bf16", tile = tile, cluster = cluster,
+            a_major = major, b_major = major })
         end)
       end
     end
-    for _, out in ipairs { "f16", "f32" } do
-      it(("stores all sums: %dx%dx%d, %s"):format(tile[1], tile[2], tile[3], out), function()
+    for _, out in ipairs { "f16", "f32", "e4m3" } do
+      it(("stores all sums: %s, %s"):format(text(tile), out), function()
         local p = gemm_sm90.new { dtype = "f16", tile = tile, out = out }
         check_output(p)
         check_chunks(p)
@@ -160,8 +163,16 @@ describe("gemm_sm90", function()
     end
   end
 
+  for _, dtype in ipairs { "tf32", "e4m3", "e5m2", "s8", "u8" } do
+    it("multiplies what it loads: " .. dtype, function()
+      local p = gemm_sm90.new { dtype = dtype, tile = { 128, 96 }, cluster = { 2, 1 } }
+      assert.equal(128 // p.A.bytes, p.tile[3])
+      check_operands(p)
+    end)
+  end
+
   it("lets warpgroups take turns", function()
-    for _, tile in ipairs { { 128, 128, 64 }, { 64, 256, 64 } } do
+    for _, tile in ipairs { { 128, 128 }, { 64, 256 }, { 64, 64 } } do
       local p = gemm_sm90.new { dtype = "f16", tile = tile, ping_pong = true, b_major = "row" }
       check_operands(p)
       check_output(p)
@@ -176,7 +187,25 @@ describe("gemm_sm90", function()
     assert.equal(6, p.stages)
     assert.same({ 128, 256, 64 }, gemm_sm90.new { dtype = "f16", ping_pong = false }.tile)
     assert.is_false(gemm_sm90.new { dtype = "f16", tile = { 128, 256, 64 } }.ping_pong)
+    assert.same({ 128, 128, 128 }, gemm_sm90.new { dtype = "e4m3", promote = 4 }.tile)
   end)
+
+  it("shifts registers where the launch's are too few", function()
+    assert.same({ 40, 232 }, gemm_sm90.new { dtype = "f16" }.registers)
+    assert.same({ 0, 0 }, gemm_sm90.new { dtype = "f16", tile = { 64, 128 } }.registers)
+    assert.same({ 32, 160 }, gemm_sm90.new { dtype = "f16", tile = { 192, 128 } }.registers)
+  end)
+
+  it("needs a workspace of a tile and a counter a warpgroup for each block, if tiles have parts",
+    function()
+      assert.same({ 0, 0 }, { gemm_sm90.new { dtype = "f16" }:workspace(132) })
+      assert.same({ 10 * 128 * 128 * 4, 10 },
+        { gemm_sm90.new { dtype = "f16", splits = 4 }:workspace(10) })
+      assert.same({ 10 * 128 * 256 * 4, 20 },
+        { gemm_sm90.new { dtype = "f16", tile = { 128, 256 }, splits = 4 }:workspace(10) })
+      assert.same({ 10 * 128 * 128 * 2, 10 },
+        { gemm_sm90.new { dtype = "f16", acc = "f16", splits = 4 }:workspace(10) })
+    end)
 
   it("writes one block for one plan", function()
     local options = { dtype = "f16", a_major = "row", cluster = { 2, 1 } }
@@ -185,18 +214,112 @@ describe("gemm_sm90", function()
     assert.is_nil(block:find "@")
   end)
 
-  it("says what cannot be", function()
-    local function message_of(options)
-      return select(2, pcall(gemm_sm90.new, options))
-    end
-    assert.equal("products of f64: f16 and bf16 there are", message_of { dtype = "f64" })
-    assert.equal("tile: 192 columns, where 128 and 256 there are",
-      message_of { dtype = "f16", tile = { 128, 192, 64 } })
-    assert.equal("tile: 64 rows are not those of 2 warpgroups, 64 each",
-      message_of { dtype = "f16", tile = { 64, 256, 64 } })
-    assert.equal("5 stages need 278608 bytes of shared memory, where a block has 232448",
-      message_of { dtype = "f16", tile = { 128, 256, 64 }, stages = 5 })
-    assert.equal("cluster: 2x2, where one of the two is 1",
-      message_of { dtype = "f16", cluster = { 2, 2 } })
+  it("has a template whose block is that of the plan for f16", function()
+    local file = assert(io.open "kernels/gemm_sm90.cu")
+    local template = file:read "a"
+    file:close()
+    local block = gemm_sm90.new { dtype = "f16" }:block():gsub("^#define LUTILE_PLAN", "")
+    assert.equal(block, template:match "#ifndef LUTILE_PLAN(.-)#endif")
+  end)
+end)
+
+-- ---- Tensor maps -------------------------------------------------------------------------------
+
+local make_layout, dyn = lutile.make_layout, lutile.dyn
+
+describe("maps of gemm_sm90", function()
+  it("are those of plain matrices", function()
+    local p = gemm_sm90.new { dtype = "bf16", b_major = "row", out = "f32" }
+    local maps = p:maps { A = make_layout({ 100, 200, 3 }, { 208, 1, 20800 }),
+      B = make_layout({ 72, 200 }, { 1, 80 }), D = make_layout({ 100, 72, 3 }, { 76, 1, 7600 }) }
+    assert.same({ tensorRank = 3, tensorDataType = "bf16", globalDim = { 200, 100, 3 },
+      globalStrides = { 416, 41600 }, boxDim = { 64, 128, 1 }, elementStrides = { 1, 1, 1 },
+      interleave = "none", swizzle = "128B", oobFill = "zero" }, maps.A)
+    assert.same({ 72, 200, 1 }, maps.B.globalDim)
+    assert.same({ 160, 16 }, maps.B.globalStrides)
+    assert.same({ 64, 64, 1 }, maps.B.boxDim)
+    assert.same({ 304, 30400 }, maps.D.globalStrides)
+    assert.same({ 32, 64, 1 }, maps.D.boxDim)
+    assert.same({ 76, 7600, 0, 0 }, p:strides(make_layout({ 100, 72, 3 }, { 76, 1, 7600 })))
+  end)
+
+  it("have a mode for each of a hierarchical matrix, in boxes of whole ones", function()
+    local a = make_layout({ { 16, dyn(10) }, { 128, dyn(3) }, dyn(2) },
+      { { dyn(256, 8), dyn(8192, 8) }, { 1, dyn(128, 8) }, dyn(81920, 8) })
+    local p = gemm_sm90.new { dtype = "f16", a_layout = a }
+    local map = p:maps { A = make_layout({ { 16, 10 }, { 128, 3 }, 2 },
+      { { 384, 8192 }, { 1, 128 }, 81920 }) }.A
+    assert.same({ 128, 16, 10, 3, 2 }, map.globalDim)
+    assert.same({ 768, 16384, 256, 163840 }, map.globalStrides)
+    assert.same({ 64, 16, 8, 1, 1 }, map.boxDim)
+    assert.truthy(p:block():find("return {{k % 128, row % 16, row / 16, k / 128, batch}};", 1,
+      true))
+  end)
+
+  it("cut a tile into boxes that divide inner modes", function()
+    local p = gemm_sm90.new { dtype = "f16",
+      a_layout = make_layout({ { 96, 10 }, 256 }, { { 256, 32768 }, 1 }) }
+    assert.equal(32, p.A.box_rows)
+    assert.equal(4, p.A.box_count)
+    check_operands(p)
+  end)
+end)
+
+describe("gemm_sm90 says", function()
+  local function rows(extents, strides) return make_layout({ extents, 128 }, { strides, 1 }) end
+
+  for message, options in pairs {
+    ["products of f64: f16, bf16, tf32, e4m3, e5m2, s8 and u8 there are"] = { dtype = "f64" },
+    ["products of f16 and bf16: no MMA has them"] = { dtype = "f16", dtype_b = "bf16" },
+    ["sums of bf16 products are not f16"] = { dtype = "bf16", acc = "f16" },
+    ["B: MMAs take e4m3 along k only, and it is contiguous along its rows"] =
+      { dtype = "e4m3", b_major = "row" },
+    ["tile: 144 columns, where multiples of 32 to 256 there are"] =
+      { dtype = "f16", tile = { 128, 144 } },
+    ["tile: 320 rows are not those of 2 warpgroups, 64 each"] =
+      { dtype = "f16", tile = { 320, 64 } },
+    ["tile: 256 registers of sums, and a thread has 232 in all"] =
+      { dtype = "f16", tile = { 256, 256 } },
+    ["tile: an MMA takes 154 registers, and a launch of 4 warpgroups gives 128"] =
+      { dtype = "f16", tile = { 192, 256 } },
+    ["5 stages need 278608 bytes of shared memory, where a block has 232448"] =
+      { dtype = "f16", tile = { 128, 256 }, stages = 5 },
+    ["cluster: 2x2, where one of the two is 1"] = { dtype = "f16", cluster = { 2, 2 } },
+    ["promote: 3 MMAs of sums of f32, where multiples of 4 of f32 there are"] =
+      { dtype = "e4m3", promote = 3 },
+    ["C of s32, and sums of f32"] = { dtype = "f16", out = "s32" },
+    ["bias is 'both': \"row\" and \"column\" there are"] = { dtype = "f16", bias = "both" },
+    ["A: mode (row,0) of ((?16,8),128):((128,4096),1) is known at launch only, where TMA's boxes "
+      .. "want all but the last number"] =
+      { dtype = "f16", a_layout = rows({ dyn(16), 8 }, { 128, 4096 }) },
+    ["A: mode (row,1) of ((16,8),128):((128,1),2048) is contiguous, where TMA wants that of mode "
+      .. "0"] = { dtype = "f16", a_layout = make_layout({ { 16, 8 }, 128 }, { { 128, 1 }, 2048 }) },
+    ["A: no mode of (64,64):(2,128) has stride 1, which TMA wants"] =
+      { dtype = "f16", a_layout = make_layout({ 64, 64 }, { 2, 128 }) },
+    ["A: no box of 8 lines or more divides the tile (128,64) and the modes of "
+      .. "((20,8),128):((128,4096),1)"] =
+      { dtype = "f16", a_layout = rows({ 20, 8 }, { 128, 4096 }) },
+    ["A: a line of 64 elements of k is no whole number of modes of (64,(96,4)):(128,(1,8192)), nor "
+      .. "a part of one"] =
+      { dtype = "f16", a_layout = make_layout({ 64, { 96, 4 } }, { 128, { 1, 8192 } }) },
+    ["A: ((2,2,2),(64,2,2)):((128,1024,4096),(1,65536,1048576)) has 7 modes, where TMA has 5"] =
+      { dtype = "f16", a_layout = make_layout({ { 2, 2, 2 }, { 64, 2, 2 } },
+        { { 128, 1024, 4096 }, { 1, 65536, 1048576 } }) },
+    ["D: (64,64):(1,64) is contiguous along its rows, where the kernel writes along the columns: "
+      .. "D^T = B * A^T is what it can compute"] =
+      { dtype = "f16", d_layout = make_layout({ 64, 64 }, { 1, 64 }) },
+  } do
+    it(message, function()
+      assert.equal(message, select(2, pcall(gemm_sm90.new, options)))
+    end)
+  end
+
+  it("which stride of a matrix TMA cannot take", function()
+    local p = gemm_sm90.new { dtype = "f16" }
+    assert.equal("A: stride 100 of (64,100):(100,1) is 200 bytes, where TMA has multiples of 16 "
+      .. "from there to 2^40", select(2, pcall(p.maps, p,
+      { A = make_layout({ 64, 100 }, { 100, 1 }) })))
+    assert.equal("A: (64,64):(1,64) is not contiguous along k, as the plan's is",
+      select(2, pcall(p.maps, p, { A = make_layout({ 64, 64 }, { 1, 64 }) })))
   end)
 end)

@@ -5,7 +5,8 @@ local command = require "spec.support.command"
 
 local M = {}
 
-local EMULATED = { ["ptx.cuh"] = true, ["mma.cuh"] = true, ["element.cuh"] = true }
+local EMULATED = { ["ptx.cuh"] = true, ["mma.cuh"] = true, ["element.cuh"] = true,
+  ["mbarrier.cuh"] = true, ["sm90.cuh"] = true, ["tma.cuh"] = true, ["wgmma.cuh"] = true }
 
 local function read_all(name)
   local file = assert(io.open(name))
@@ -73,7 +74,7 @@ end
 
 local function address_of(x)
   if x == nil then return 0 end
-  if type(x) == "number" then return x end
+  if type(x) ~= "userdata" then return x end
   return x.data:address() + x.offset * bits_of(x.dtype) // 8
 end
 
@@ -88,10 +89,22 @@ local function launcher(call, options)
   end
 end
 
+-- The MMA of warpgroups that a plan writes, as a call of the emulator's.
+local function emulate_wgmma(text)
+  return (text:gsub('asm volatile%(%s*"{ %.reg %.pred adds;(.-)%(int%)adds%)%);', function(asm)
+    local n, k, sum, a, b = asm:match "%.m64n(%d+)k(%d+)%.(%w+)%.(%w+)%.(%w+) {"
+    local rows_a, rows_b = asm:match ", adds, 1, 1, (%d), (%d);"
+    return ("wgmma::multiply<%s, %s, element::%s, element::%s, element::%s, %s, %s>"
+      .. "(d, a, b, adds);"):format(n, k, sum, a, b, rows_a or 0, rows_b or 0)
+  end))
+end
+
 -- Takes the place of cuda.compile for a kernel whose plan is in the prelude.
 function M.compile(spec)
-  local text = '#include "emulator.hpp"\n' .. with_headers(spec.prelude .. "\n"
-    .. read_all("kernels/" .. spec.file), { ["emulator.hpp"] = true })
+  local is_sm90 = spec.file:find "sm90"
+  local text = '#include <emulator.hpp>\n' .. (is_sm90 and '#include <emulator_sm90.hpp>\n' or "")
+    .. with_headers(emulate_wgmma(spec.prelude) .. "\n" .. read_all("kernels/" .. spec.file),
+      { ["emulator.hpp"] = true })
     .. ENTRY:format(spec.name)
   local library = build(text)
   local call = assert(package.loadlib(library, "luaopen_kernel"))()

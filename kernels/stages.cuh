@@ -1,0 +1,92 @@
+/*
+** Shared memory of a block of gemm_sm90: a ring of stages for tiles of A and B, buffers for the
+** output, and the barriers by which the producer and the consumers wait for each other. The plan
+** comes before.
+*/
+#pragma once
+
+#include "mbarrier.cuh"
+#include "ptx.cuh"
+
+using plan::kCluster;
+
+constexpr int kWarpgroup = 128;
+constexpr int kTilesAtOnce = plan::kPingPong ? plan::kConsumers : 1;
+constexpr int kReaders = plan::kConsumers / kTilesAtOnce; /* of a stage */
+constexpr int kTurns = plan::kPingPong ? plan::kConsumers : 0;
+
+/* Stages of A, stages of B, output buffers of each consumer, barriers. */
+constexpr unsigned kStagesOfB = plan::kStages * plan::A::kStageBytes;
+constexpr unsigned kOutput = kStagesOfB + plan::kStages * plan::B::kStageBytes;
+constexpr unsigned kFull = kOutput + plan::kConsumers * plan::D::kBuffers * plan::D::kBufferBytes;
+constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
+constexpr unsigned kTurn = kEmpty + plan::kStages * mbarrier::kBytes;
+
+static_assert(kTurn + kTurns * mbarrier::kBytes == plan::kSharedBytes, "");
+static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 == 0 &&
+                  plan::D::kBufferBytes % 1024 == 0,
+              "swizzles repeat after 1024 bytes");
+
+/* A place in the ring: the stage, and the parity of the phase in which it is filled. */
+struct Place {
+  unsigned stage = 0, parity = 0;
+
+  DEVICE void advance() {
+    if (++stage < plan::kStages) return;
+    stage = 0;
+    parity ^= 1;
+  }
+
+  /* Past stages that another consumer reads. */
+  DEVICE void skip(unsigned count) {
+    const unsigned to = stage + count;
+    stage = to % plan::kStages;
+    parity ^= to / plan::kStages & 1;
+  }
+};
+
+/* 'shared' is where the block's shared memory starts. */
+DEVICE unsigned full(unsigned shared, unsigned stage) {
+  return shared + kFull + stage * mbarrier::kBytes;
+}
+DEVICE unsigned empty(unsigned shared, unsigned stage) {
+  return shared + kEmpty + stage * mbarrier::kBytes;
+}
+DEVICE unsigned turn(unsigned shared, unsigned warpgroup) {
+  return shared + kTurn + warpgroup * mbarrier::kBytes;
+}
+
+DEVICE void init_barriers(unsigned shared) {
+  for (int stage = 0; stage < plan::kStages; stage++) {
+    mbarrier::init(full(shared, stage), 1);
+    mbarrier::init(empty(shared, stage), kReaders * kCluster);
+  }
+  for (int i = 0; i < kTurns; i++) mbarrier::init(turn(shared, i), 1);
+  mbarrier::fence_init();
+}
+
+/*
+** By a consumer: the stage may be overwritten. What is loaded for all blocks of a cluster overwrites
+** all, so all are told, by a thread each.
+*/
+DEVICE void release(unsigned shared, unsigned stage) {
+  const unsigned thread = threadIdx.x % kWarpgroup;
+  if constexpr (kCluster == 1) {
+    if (thread == 0) mbarrier::arrive(empty(shared, stage));
+  } else {
+    if (thread < kCluster) mbarrier::arrive_at(empty(shared, stage), thread);
+  }
+}
+
+/*
+** Turns: a consumer starts with its tile when the one before has seen all stages of its own. The
+** parity of a stage's phase says no more than whether one phase is over, so nobody may wait further
+** ahead.
+*/
+DEVICE void wait_for_turn(unsigned shared, unsigned warpgroup, unsigned tiles_done) {
+  mbarrier::wait(turn(shared, warpgroup), (tiles_done & 1) ^ (warpgroup == 0));
+}
+DEVICE void pass_turn(unsigned shared, unsigned warpgroup) {
+  if (threadIdx.x % kWarpgroup == 0)
+    mbarrier::arrive(turn(shared, (warpgroup + 1) % plan::kConsumers));
+}

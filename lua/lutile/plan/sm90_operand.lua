@@ -1,0 +1,183 @@
+-- A and B of gemm_sm90: how their tiles lie in shared memory, by which boxes TMA brings them there,
+-- and the descriptors by which MMAs read them.
+
+local lutile = require "lutile"
+local emit = require "lutile.plan.emit"
+local tma_modes = require "lutile.plan.tma_modes"
+local wgmma = require "lutile.plan.wgmma"
+
+local GMMA, make_layout, composition = lutile.GMMA, lutile.make_layout, lutile.composition
+
+local M = {}
+
+M.LINE_BYTES = 128 -- of a row of the widest swizzle
+local LINES = 8    -- after which a swizzle repeats
+local WARPGROUP = 128
+
+local function fail(message, ...) error(message:format(...), 0) end
+
+-- ---- Swizzles ----------------------------------------------------------------------------------
+
+-- Bytes of the widest swizzle whose lines fit, as fits(elements of a line) says; nil if none does.
+function M.widest_swizzle(bytes, fits)
+  for _, width in ipairs { 128, 64, 32 } do
+    if fits(width // bytes) then return width end
+  end
+end
+
+function M.atom(major, width, dtype)
+  return GMMA[("Layout_%s_SW%d_Atom"):format(major, width)](dtype)
+end
+
+function M.plain(layout)
+  if not lutile.is_composed_layout(layout) then return layout end
+  return layout:as_position_independent_swizzle_layout()
+end
+
+-- ---- The tile ----------------------------------------------------------------------------------
+
+-- Atoms of 8 lines, one after the other along k, then along the rows: so a box of TMA has as many
+-- lines as it may.
+local function shared_layout(o, rows)
+  return lutile.tile_to_shape(M.atom(o.major, o.width, o.dtype), { rows, o.k }, { 1, 0 })
+end
+
+-- Lines of k: one of the widest swizzle each, and any number of rows that come 8 by 8.
+local function choose_lines_of_k(o, rows)
+  o.width, o.box_k = M.LINE_BYTES, o.k
+  o.box_rows = tma_modes.longest_run(o.modes, 1, rows, LINES)
+  if not tma_modes.run(o.modes, 2, o.k) then
+    fail("%s: a line of %d elements of k is no whole number of modes of %s, nor a part of one",
+      o.name, o.k, tostring(o.modes.layout))
+  end
+end
+
+-- Lines of rows: as long as they fit, and up to a tile's k of them.
+local function choose_lines_of_rows(o, rows)
+  o.width = M.widest_swizzle(o.bytes, function(line)
+    local inner = o.modes.inner[1][1] or line
+    return rows % line == 0 and inner % line == 0
+  end)
+  if not o.width then
+    fail("%s: %d rows of %s are no lines of 16, 32 or 64 elements that TMA takes from %s", o.name,
+      rows, o.dtype, o.modes.layout and tostring(o.modes.layout) or "a row-major matrix")
+  end
+  o.box_rows = o.width // o.bytes
+  o.box_k = tma_modes.longest_run(o.modes, 2, o.k, LINES)
+end
+
+local function check_runs(o)
+  if o.box_rows and o.box_k then return end
+  fail("%s: no box of 8 lines or more divides the tile (%d,%d) and the modes of %s", o.name, o.rows,
+    o.k, tostring(o.modes.layout))
+end
+
+-- (box, slice) -> index of the box's start in the tile.
+local function find_boxes(o, rows)
+  local starts = make_layout({ rows // o.box_rows, o.k // o.box_k },
+    { o.box_rows, o.box_k * o.rows })
+  o.box_count = lutile.size(starts)
+  o.boxes = make_layout(starts, make_layout(o.slices, rows))
+end
+
+-- Where boxes land: a slice must lie in the tile as it does alone, and boxes at whole patterns.
+local function check_boxes(o, rows)
+  local part = composition(M.plain(o.shared), make_layout({ rows, o.k }, { 1, o.rows }))
+  local alone = M.plain(shared_layout(o, rows))
+  for i = 0, rows * o.k - 1 do
+    if part(i) ~= alone(i) then
+      fail("%s: a slice of %s does not lie as %s", o.name, tostring(o.shared), tostring(alone))
+    end
+  end
+  local start = composition(M.plain(o.shared), o.boxes)
+  for i = 0, lutile.size(o.boxes) - 1 do
+    if start(i) * o.bytes % (LINES * o.width) ~= 0 then
+      fail("%s: box %d starts inside of the swizzle's pattern", o.name, i)
+    end
+  end
+end
+
+-- The descriptor of the first MMA; units that the other MMAs of a warpgroup, and those of other
+-- warpgroups, add to its start.
+local function find_descriptors(o, mma, warpgroups)
+  local partition = o.name == "A" and "partition_A" or "partition_B"
+  local function of(thread)
+    local slice = mma:get_slice(thread)
+    return GMMA.smem_desc(o.major, slice[partition](slice, o.shared), o.dtype)
+  end
+  local first, steps = of(0)
+  o.descriptor, o.steps = first, make_layout(steps[1], steps[2])
+  local stride = warpgroups > 1 and of(WARPGROUP).start_address or 0
+  o.starts = make_layout(warpgroups, stride)
+  for w = 0, warpgroups - 1 do
+    if of(w * WARPGROUP).start_address ~= o.starts(w) then
+      fail("%s: warpgroups start at no fixed distance", o.name)
+    end
+  end
+end
+
+local function check_major(o)
+  if o.major == "K" or wgmma.takes_rows(o.dtype) then return end
+  fail("%s: MMAs take %s along k only, and it is contiguous along its rows", o.name, o.dtype)
+end
+
+--[[
+new(p, {name =, dtype =, rows =, slices =, major = "k" or "row", or layout =, is_batched =}): fields
+
+  modes     of the matrix, with the box
+  shared    layout of the tile
+  boxes     (box of a slice, slice) -> index of its start in the tile
+  descriptor, steps, starts
+]]
+function M.new(p, o)
+  o.k, o.bytes = p.tile[3], wgmma.BYTES[o.dtype]
+  o.modes = tma_modes.new { name = o.name, names = { "row", "k" }, layout = o.layout,
+    unit = o.major == "row" and 1 or 2, is_batched = o.is_batched }
+  o.major = o.modes.unit == 1 and "MN" or "K"
+  check_major(o)
+  local rows = o.rows // o.slices
+  if o.rows % o.slices ~= 0 or rows % LINES ~= 0 then
+    fail("%s: %d rows are not %d slices of whole lines", o.name, o.rows, o.slices)
+  end
+  if o.major == "K" then choose_lines_of_k(o, rows) else choose_lines_of_rows(o, rows) end
+  check_runs(o)
+  tma_modes.set_box(o.modes, o.box_rows, o.box_k)
+  o.shared = shared_layout(o, o.rows)
+  o.stage_bytes = o.rows * o.k * o.bytes
+  find_boxes(o, rows)
+  check_boxes(o, rows)
+  find_descriptors(o, p.mma, p.sharers)
+  return o
+end
+
+-- ---- As C++ ------------------------------------------------------------------------------------
+
+function M.source(o)
+  local function along(row, k)
+    return composition(make_layout({ o.rows, o.k }, { row, k }), o.boxes)
+  end
+  local _, unswizzled = emit.split_swizzle(M.plain(o.shared), 1)
+  return table.concat({
+    "/* " .. tostring(o.shared) .. " */",
+    "struct " .. o.name .. " {",
+    emit.constant("kStageBytes", o.stage_bytes),
+    emit.constant("kSlices", o.slices, "of a tile, each loaded by one block for all"),
+    emit.constant("kBoxes", o.box_count, "of a slice"),
+    "",
+    "  /* Boxes, those of slice 0 first: where they start in the tile, and bytes in a stage. */",
+    emit.layout("box_row", along(1, 0)),
+    emit.layout("box_k", along(0, 1)),
+    emit.layout("box", composition(unswizzled, o.boxes), o.bytes),
+    "",
+    "  /* A box of the matrix as TMA counts. */",
+    tma_modes.corner_source(o.modes),
+    "",
+    "  /* The first MMA's descriptor; units of 16 bytes to a warpgroup's first, and from there. */",
+    ("  static constexpr unsigned long long kDescriptor = 0x%016x;"):format(o.descriptor.desc),
+    emit.layout("start", o.starts),
+    emit.layout("step", o.steps),
+    "};",
+  }, "\n")
+end
+
+return M

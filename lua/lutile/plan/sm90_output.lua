@@ -1,0 +1,131 @@
+-- D of gemm_sm90: how sums go through shared memory, a chunk of columns at a time, and from there
+-- by TMA.
+
+local lutile = require "lutile"
+local emit = require "lutile.plan.emit"
+local operand = require "lutile.plan.sm90_operand"
+local tma_modes = require "lutile.plan.tma_modes"
+
+local make_layout, composition = lutile.make_layout, lutile.composition
+
+local M = {}
+
+M.BYTES = { f16 = 2, bf16 = 2, f32 = 4, s32 = 4, e4m3 = 1, e5m2 = 1, s8 = 1, u8 = 1 }
+local WARPGROUP = 128
+local ROWS = 64 -- of a warpgroup's MMA
+
+local function fail(message, ...) error(message:format(...), 0) end
+
+-- The lanes of stmatrix: lane 8 * i + r addresses row r of matrix i, which the accumulators have in
+-- lane 4 * r of register i, two values; as (thread, value) of the accumulators.
+local MATRIX_LANES = make_layout({ 8, 4, 4 }, { 4, 2 * WARPGROUP, 32 })
+local MATRIX_VALUES = 8
+
+local function check_place(o, thread, step)
+  local mask = emit.mask((emit.split_swizzle(o.shared, 1)))
+  local offsets = composition(o.shared, o.values)
+  local from, by = composition(offsets, thread), composition(offsets, step)
+  for t = 0, lutile.size(thread) - 1 do
+    for s = 0, lutile.size(step) - 1 do
+      local wanted = offsets(thread(t) + step(s))
+      if (from(t) ~ (by(s) & mask)) + (by(s) & ~mask) ~= wanted then
+        fail("D: write %d of thread %d has offset %d of %s, but another as a sum of parts", s, t,
+          wanted, tostring(o.shared))
+      end
+    end
+  end
+  return from, by, mask * o.bytes
+end
+
+-- A chunk has the columns of one line, as many as fit, and all rows of an MMA.
+local function choose_chunk(p, o)
+  local inner = o.modes.inner[2][1]
+  o.width = operand.widest_swizzle(o.bytes, function(line)
+    return p.tile[2] % line == 0 and (inner or line) % line == 0
+  end)
+  o.box_rows = tma_modes.longest_run(o.modes, 1, ROWS, 8)
+  if not o.width or not o.box_rows then
+    fail("D: no box of 8 lines or more divides the tile (%d,%d) and the modes of %s", p.tile[1],
+      p.tile[2], tostring(o.modes.layout or "a row-major matrix"))
+  end
+  o.columns = o.width // o.bytes
+end
+
+local function check_contiguous(o)
+  if o.modes.unit == 2 then return end
+  fail("D: %s is contiguous along its rows, where the kernel writes along the columns: "
+    .. "D^T = B * A^T is what it can compute", tostring(o.modes.layout))
+end
+
+-- How threads write a chunk: by matrices of 16-bit elements, else pairs of values.
+local function find_writes(p, o)
+  o.values_of_chunk = ROWS * o.columns // WARPGROUP
+  o.values = composition(p.mma.c_layout, { make_layout(WARPGROUP), make_layout(o.values_of_chunk) })
+  local thread, values = make_layout(WARPGROUP), 2
+  if o.bytes == 2 then thread, values = MATRIX_LANES, MATRIX_VALUES end
+  o.writes, o.bytes_of_write = o.values_of_chunk // values, values * o.bytes
+  o.store, o.store_step, o.mask = check_place(o, thread, make_layout(o.writes, values * WARPGROUP))
+end
+
+--[[
+new(p): fields
+
+  modes     of D, with the box
+  shared    layout of a chunk, in elements
+  store, store_step, mask   where a thread writes
+  elements  row by row -> offset in a chunk
+]]
+function M.new(p)
+  local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = 2 }
+  o.modes = tma_modes.new { name = "D", names = { "row", "column" }, layout = p.d_layout, unit = 2,
+    is_batched = true }
+  check_contiguous(o)
+  choose_chunk(p, o)
+  tma_modes.set_box(o.modes, o.box_rows, o.columns)
+  o.shared = operand.plain(lutile.tile_to_shape(operand.atom("K", o.width, p.out),
+    { ROWS, o.columns }))
+  o.boxes = make_layout(ROWS // o.box_rows, o.box_rows)
+  o.elements = composition(o.shared, make_layout({ o.columns, ROWS }, { ROWS, 1 }))
+  o.chunks = p.tile[2] // o.columns
+  find_writes(p, o)
+  o.buffer_bytes = ROWS * o.columns * o.bytes
+  return o
+end
+
+-- ---- As C++ ------------------------------------------------------------------------------------
+
+function M.source(o)
+  local _, unswizzled = emit.split_swizzle(o.shared, 1)
+  return table.concat({
+    "/* A chunk of the output: " .. tostring(o.shared) .. " */",
+    "struct D {",
+    emit.constant("kChunkColumns", o.columns),
+    emit.constant("kChunkElements", ROWS * o.columns),
+    emit.constant("kChunks", o.chunks, "of an atom"),
+    emit.constant("kValuesOfChunk", o.values_of_chunk, "of a thread"),
+    emit.constant("kBuffers", o.buffers),
+    emit.constant("kBufferBytes", o.buffer_bytes),
+    emit.constant("kWrites", o.writes, "of a thread for a chunk"),
+    emit.constant("kBytesOfWrite", o.bytes_of_write, "16 are matrices' rows"),
+    "",
+    "  /* Bytes in a buffer at which a thread writes. */",
+    emit.constant("kStoreMask", o.mask),
+    emit.layout("store", o.store, o.bytes),
+    emit.layout("store_step", o.store_step, o.bytes),
+    "",
+    "  /* Bytes in a buffer of an element, row by row. */",
+    emit.layout("element", o.elements, o.bytes),
+    "",
+    "  /* Boxes of a chunk: their first rows, and bytes in a buffer. */",
+    emit.constant("kBoxes", lutile.size(o.boxes)),
+    emit.layout("box_row", o.boxes),
+    emit.layout("box", composition(unswizzled, o.boxes), o.bytes),
+    "",
+    "  /* A box of D as TMA counts; the offset of an element. */",
+    tma_modes.corner_source(o.modes),
+    tma_modes.offset_source(o.modes),
+    "};",
+  }, "\n")
+end
+
+return M

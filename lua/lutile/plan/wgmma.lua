@@ -1,0 +1,102 @@
+-- Warpgroup MMAs of compute capability 9.0: which atom multiplies which types, and the instruction
+-- as a C++ function.
+
+local M = {}
+
+local SUMS = { f16 = { f32 = true, f16 = true }, bf16 = { f32 = true }, tf32 = { f32 = true },
+  e4m3 = { f32 = true }, e5m2 = { f32 = true }, s8 = { s32 = true }, u8 = { s32 = true } }
+local DEFAULT_SUM = { s8 = "s32", u8 = "s32" }
+local K = { [1] = 32, [2] = 16, [4] = 8 }
+
+M.BYTES = { f16 = 2, bf16 = 2, tf32 = 4, e4m3 = 1, e5m2 = 1, s8 = 1, u8 = 1 }
+
+local function fail(message, ...) error(message:format(...), 0) end
+
+-- Types that an MMA takes together: equal ones, two of fp8, two of bytes.
+local function go_together(a, b)
+  local function family(t) return t:match "^e" and "e" or t:match "^[su]" and "s" or t end
+  return family(a) == family(b)
+end
+
+-- The type of the sums of products a * b; 'acc', if it is one that there is.
+function M.sum_type(a, b, acc)
+  if not SUMS[a] then
+    fail("products of %s: f16, bf16, tf32, e4m3, e5m2, s8 and u8 there are", tostring(a))
+  end
+  if not SUMS[b] or not go_together(a, b) then
+    fail("products of %s and %s: no MMA has them", a, tostring(b))
+  end
+  acc = acc or DEFAULT_SUM[a] or "f32"
+  if not SUMS[a][acc] then fail("sums of %s products are not %s", a, tostring(acc)) end
+  return acc
+end
+
+-- Whether operands may be contiguous along their rows: those of 16 bits alone.
+function M.takes_rows(dtype) return M.BYTES[dtype] == 2 end
+
+function M.atom(p)
+  local a, b = p.dtype, p.dtype_b
+  return ("SM90_64x%dx%d_%s%s%s_SS%s"):format(p.tile[2], K[M.BYTES[a]], p.acc:upper(), a:upper(),
+    b:upper(), M.takes_rows(a) and "" or "_TN")
+end
+
+-- ---- As C++ ------------------------------------------------------------------------------------
+
+local REGISTER = { f32 = "float", s32 = "int", f16 = "unsigned" }
+
+-- The C++ type of a register of sums, and how many an atom of n columns has.
+function M.registers(p)
+  return REGISTER[p.acc], 64 * p.tile[2] // 128 // (p.acc == "f16" and 2 or 1)
+end
+
+-- f(i) for all i < count, as lines of a list.
+local function list(count, indent, f)
+  local lines, line = {}, ""
+  for i = 0, count - 1 do
+    local item = f(i) .. (i < count - 1 and ", " or "")
+    if #indent + #line + #item > 98 then lines[#lines + 1], line = line, "" end
+    line = line .. item
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+local function quoted(lines, indent)
+  local out = {}
+  for i, line in ipairs(lines) do out[i] = ('%s"%s"'):format(indent, line) end
+  return table.concat(out, "\n")
+end
+
+-- What stands behind the predicate: signs of the operands, and how those of 16 bits lie.
+local function modifiers(p)
+  if p.acc == "s32" then return "" end
+  if not M.takes_rows(p.dtype) then return ", 1, 1" end
+  return (", 1, 1, %d, %d"):format(p.A.major == "MN" and 1 or 0, p.B.major == "MN" and 1 or 0)
+end
+
+local MMA = [[
+/* d = a * b, plus d where 'adds': a is (64, %d), b is (%d, %d). */
+DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned long long a, unsigned long long b,
+                bool adds) {
+  asm volatile(
+      "{ .reg .pred adds; setp.ne.b32 adds, %%%d, 0; "
+      "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {"
+%s
+      "}, %%%d, %%%d, adds%s; }"
+      : %s
+      : "l"(a), "l"(b), "r"((int)adds));
+}]]
+
+function M.source(p)
+  local register, count = M.registers(p)
+  local k, n = K[M.BYTES[p.dtype]], p.tile[2]
+  local constraint = register == "float" and "f" or "r"
+  local names = quoted(list(count, "      ", function(i) return "%" .. i end), "      ")
+  local variables = table.concat(list(count, "        ", function(i)
+    return ('"+%s"(d[%d])'):format(constraint, i)
+  end), "\n        ")
+  return (MMA:format(k, n, k, count + 2, n, k, p.acc, p.dtype, p.dtype_b, names, count, count + 1,
+    modifiers(p), variables):gsub(" +\n", "\n"))
+end
+
+return M
