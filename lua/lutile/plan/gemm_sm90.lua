@@ -141,7 +141,7 @@ function Plan:maps(layouts)
   for name, layout in pairs(layouts) do
     local o = self[name]
     maps[name] = tma_modes.encode(o.modes, layout, o.bytes)
-    maps[name].tensorDataType, maps[name].swizzle = o.dtype, o.width .. "B"
+    for field, value in pairs(o.tma.desc) do maps[name][field] = value end
   end
   return maps
 end

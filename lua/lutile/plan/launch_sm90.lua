@@ -39,7 +39,7 @@ return function(p, x)
   local d_row, d_batch = strides(d)
   local alpha, beta = x.alpha, x.beta
   return function()
-    launch(map_a, map_b, map_d, new, d_row, d_batch, old, c_row, c_batch, rows, columns, k, batches,
-      alpha, beta)
+    launch(map_a, map_b, map_d, new, old, x.t.bias, nil, nil, nil, nil, d_row, d_batch, 0, 0, c_row,
+      c_batch, 0, 0, rows, columns, k, batches, alpha, beta)
   end
 end

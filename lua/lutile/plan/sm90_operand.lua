@@ -125,6 +125,7 @@ end
 new(p, {name =, dtype =, rows =, slices =, major = "k" or "row", or layout =, is_batched =}): fields
 
   modes     of the matrix, with the box
+  tma.desc  the box as cuTensorMapEncodeTiled takes it
   shared    layout of the tile
   boxes     (box of a slice, slice) -> index of its start in the tile
   descriptor, steps, starts
@@ -142,6 +143,7 @@ function M.new(p, o)
   if o.major == "K" then choose_lines_of_k(o, rows) else choose_lines_of_rows(o, rows) end
   check_runs(o)
   tma_modes.set_box(o.modes, o.box_rows, o.box_k)
+  o.tma = { desc = tma_modes.describe(o.modes, o.dtype, o.width) }
   o.shared = shared_layout(o, o.rows)
   o.stage_bytes = o.rows * o.k * o.bytes
   find_boxes(o, rows)

@@ -71,6 +71,7 @@ end
 new(p): fields
 
   modes     of D, with the box
+  tma.desc  the box as cuTensorMapEncodeTiled takes it
   shared    layout of a chunk, in elements
   store, store_step, mask   where a thread writes
   elements  row by row -> offset in a chunk
@@ -82,6 +83,7 @@ function M.new(p)
   check_contiguous(o)
   choose_chunk(p, o)
   tma_modes.set_box(o.modes, o.box_rows, o.columns)
+  o.tma = { desc = tma_modes.describe(o.modes, o.dtype, o.width) }
   o.shared = operand.plain(lutile.tile_to_shape(operand.atom("K", o.width, p.out),
     { ROWS, o.columns }))
   o.boxes = make_layout(ROWS // o.box_rows, o.box_rows)

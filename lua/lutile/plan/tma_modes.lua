@@ -216,16 +216,22 @@ local function check_stride(m, mode, bytes, layout)
     mode.stride, tostring(layout), stride, UNIT_BYTES)
 end
 
--- What cuTensorMapEncodeTiled takes for a tensor of that layout, by its names.
+-- What cuTensorMapEncodeTiled takes, by its names, as far as it is the same for all tensors.
+function M.describe(m, dtype, width)
+  local desc = { tensorRank = #m.modes, tensorDataType = dtype, boxDim = {}, elementStrides = {},
+    interleave = "none", swizzle = width .. "B", oobFill = "zero" }
+  for i, mode in ipairs(m.modes) do desc.boxDim[i], desc.elementStrides[i] = mode.box, 1 end
+  return desc
+end
+
+-- The rest of it, for a tensor of that layout.
 function M.encode(m, layout, bytes)
-  local all = M.of_layout(m, layout)
-  local map = { tensorRank = #m.modes, globalDim = {}, globalStrides = {}, boxDim = {},
-    elementStrides = {}, interleave = "none", oobFill = "zero" }
+  local all, map = M.of_layout(m, layout), { globalDim = {}, globalStrides = {} }
   local seen = { 0, 0, 0 }
   for i, mode in ipairs(m.modes) do
     seen[mode.of] = seen[mode.of] + 1
     local of = all[mode.of][seen[mode.of]]
-    map.globalDim[i], map.boxDim[i], map.elementStrides[i] = of.extent, mode.box, 1
+    map.globalDim[i] = of.extent
     if i == 1 and of.extent > 1 and of.stride ~= 1 then
       fail("%s: %s is not contiguous along %s, as the plan's is", m.name, tostring(layout),
         m.names[mode.of])
