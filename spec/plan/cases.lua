@@ -46,9 +46,15 @@ end
 
 -- ---- gemm --------------------------------------------------------------------------------------
 
+-- The element of a matrix, one for all batches or of each.
+local function element(t, row, k, l)
+  if lutile.rank(t) == 3 then return t(row, k, l) end
+  return t(row, k)
+end
+
 local function sum(A, B, m, n, l)
   local x = 0
-  for k = 0, size(A, 1) - 1 do x = x + A(m, k, l) * B(n, k, l) end
+  for k = 0, size(A, 1) - 1 do x = x + element(A, m, k, l) * element(B, n, k, l) end
   return x
 end
 
@@ -92,7 +98,7 @@ local function run_gemm(c, there, back)
   local bias = c.bias and fill(make_tensor(c.types[4], c.bias == "row" and c.m or c.n))
   local plan = lutile.plan.gemm { A = A, B = B, C = C, dtype = c.types[1], dtype_b = c.types[2],
     acc = c.types[3], beta = c.beta ~= nil, bias = c.bias, arch = c.arch or 89, tile = c.tile,
-    warps = c.warps, stages = c.stages, cluster = c.cluster, template = c.template,
+    warps = c.warps, stages = c.stages, cluster = c.cluster, splits = c.splits, template = c.template,
     epilogue = c.epilogue, host_epilogue = c.host_epilogue }
   local D = there(C)
   plan:run(there(A), there(B), D, { alpha = c.alpha, beta = c.beta, bias = bias and there(bias) })
@@ -212,6 +218,18 @@ end
 -- For gemm_sm90.cu: what TMA takes, edges of all kinds, schedules.
 local BF16_OUT, F16_OUT = { "bf16", "bf16", "f32", "bf16" }, { "f16", "f16", "f32", "f16" }
 M.hopper = {
+  { types = F16_OUT, m = 48, n = 144, k = 64, majors = KK, layouts = {
+      "((8,6),64,1):((64,1024),1,0)", "((16,3,3),(32,2),1):((32,1024,4096),(1,512),0)",
+      "((8,6),((16,9)),1):((160,4096),((1,16)),0)" }, beta = 0.5, direct = true,
+    why = "contraction through all modes" },
+  { types = F16, m = 32, n = 24, k = 24, majors = KK, layouts = {
+      "((4,8),(8,3),1):((1,64),(4,512),0)", "((8,3),24,1):((24,512),1,0)",
+      "((4,8),24,1):((24,256),1,0)" }, why = "contraction by copies" },
+  { types = F16, m = 72, n = 136, k = 40, majors = KK, batches = 2, layouts = {
+      "(72,40,2):(40,1,2880)", "(136,40):(1,136)", "(72,136,2):(136,1,9792)" },
+    why = "one B for all batches" },
+  { types = F16, m = 100, n = 132, k = 520, majors = KK, tile = { 64, 64, 64 }, splits = 4,
+    bias = "column", why = "tiles in parts, a bias" },
   { types = F16, m = 130, n = 136, k = 72, majors = KK, why = "edges" },
   { types = F16_OUT, m = 200, n = 304, k = 136, majors = { "row", "row", "column" }, padding = 8,
     why = "contiguous along m and n" },

@@ -20,7 +20,7 @@ local function fail(message, ...) error(message:format(...), 0) end
 
 -- Options that go to the templates as they are.
 local PASSED = { "bias", "epilogue", "host_epilogue", "template", "tile", "warps", "stages",
-  "blocks", "group", "cluster", "ping_pong" }
+  "blocks", "group", "cluster", "ping_pong", "splits", "promote", "dependent" }
 
 local KNOWN = {}
 for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta arch
@@ -30,9 +30,9 @@ end
 for _, name in ipairs(PASSED) do KNOWN[name] = true end
 
 local COUNTS = { tile = 3, cluster = 2, warps = 2, stages = false, blocks = false, group = false,
-  multiprocessors = false }
+  splits = false, promote = false, multiprocessors = false }
 local KINDS = { epilogue = "string", host_epilogue = "function", template = "string",
-  ping_pong = "boolean" }
+  ping_pong = "boolean", dependent = "boolean" }
 
 local function check_values(options)
   for name, count in pairs(COUNTS) do
@@ -98,7 +98,8 @@ local function matrices_of(p, options)
   return m
 end
 
-local function explain_copies(p)
+local function explain_copies(p, why)
+  if why then p.reasons[#p.reasons + 1] = "not through all modes: " .. why end
   for _, name in ipairs { "A", "B", "C" } do
     local m = p.matrices[name]
     if m.packed then
@@ -140,24 +141,45 @@ local function copy_of(t)
   return copy
 end
 
--- The plan by gemm_sm90.cu, or nil and why there is none.
-local function by_sm90(p, a, b, d)
-  if p.arch ~= 90 then return nil, "wgmma is compute capability 9.0's alone" end
-  if p.warps or p.blocks then return nil, "warps and blocks are options of gemm_sm80.cu" end
-  local attempt = copy_of(p)
-  attempt.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
-  local done, result = pcall(gemm_sm90.plan, attempt, a, b, d)
+local function is_hierarchical(matrices)
+  return matrices.A.packed or matrices.B.packed or matrices.C.packed
+end
+
+-- The plan by gemm_sm90.cu, through all modes of the matrices if 'direct'; or nil and why not.
+local function attempt(p, a, b, d, direct)
+  local options = copy_of(p)
+  options.direct = direct
+  options.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
+  local done, result = pcall(gemm_sm90.plan, options, a, b, d)
   if done then return result end
   if result:match "^lutile[%w_.]*:%d+: " then error(result, 0) end -- a fault, not a refusal
   return nil, result
 end
 
+-- The plan by gemm_sm90.cu, or nil and why there is none.
+local function by_sm90(p, a, b, d)
+  if p.arch ~= 90 then return nil, "wgmma is compute capability 9.0's alone" end
+  if p.warps or p.blocks then return nil, "warps and blocks are options of gemm_sm80.cu" end
+  if not is_hierarchical(p.matrices) then return attempt(p, a, b, d, false) end
+  local plan, why = attempt(p, a, b, d, true)
+  if plan then return plan end
+  explain_copies(p, why)
+  return attempt(p, a, b, d, false)
+end
+
 local function by_template(p, a, b, d)
-  if p.template == "gemm_sm80.cu" then return gemm_sm80.plan(p, a, b, d) end
+  if p.template == "gemm_sm80.cu" then
+    explain_copies(p)
+    return gemm_sm80.plan(p, a, b, d)
+  end
   local plan, why = by_sm90(p, a, b, d)
   if plan then return plan end
   if p.template then fail("%s: %s", p.template, why) end
-  if p.arch == 90 then p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why end
+  if p.arch == 90 then
+    p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why
+  elseif is_hierarchical(p.matrices) then
+    explain_copies(p)
+  end
   return gemm_sm80.plan(p, a, b, d)
 end
 
@@ -181,7 +203,6 @@ function M.plan(options)
   for _, name in ipairs(PASSED) do p[name] = options[name] end
   choose_types(p, options)
   p.matrices = matrices_of(p, options)
-  explain_copies(p)
   local a, b, d = choose_roles(p)
   p.count_blocks = count_blocks(d)
   if not p.count_blocks then
@@ -194,7 +215,7 @@ end
 local function fallback(p)
   local options = copy_of(p.options)
   for name in pairs(COUNTS) do options[name] = nil end
-  options.ping_pong, options.template = nil, "gemm_sm80.cu"
+  options.ping_pong, options.dependent, options.template = nil, nil, "gemm_sm80.cu"
   return M.plan(options)
 end
 

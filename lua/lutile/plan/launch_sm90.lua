@@ -1,45 +1,53 @@
--- Launches of plans for kernels/gemm_sm90.cu: as many blocks as there are multiprocessors, and
--- tensor maps of the matrices.
+-- Launches of plans for kernels/gemm_sm90.cu: as many blocks as there are multiprocessors, tensor
+-- maps of the matrices, and a workspace for tiles in parts.
 
-local matrix = require "lutile.plan.matrix"
 local roles = require "lutile.plan.roles"
 local tma = require "lutile.plan.tma"
 
-local function ceil_div(a, b) return (a + b - 1) // b end
-
--- Clusters of blocks: one for each tile of a cluster, as far as the device has multiprocessors.
-local function count_clusters(p, device, rows, columns, batches)
-  local tiles = ceil_div(rows, p.tile[1] * p.cluster[1])
-    * ceil_div(columns, p.tile[2] * p.cluster[2]) * batches
-  return math.min(tiles, device.multiprocessors // (p.cluster[1] * p.cluster[2]))
+-- Blocks: as many as have a tile, or a part of one, as far as the device has multiprocessors.
+local function count_blocks(p, device, rows, columns, batches)
+  local cluster = p.cluster[1] * p.cluster[2]
+  local units = p:clusters(rows, columns, batches) * p.splits
+  return math.min(units, device.multiprocessors // cluster) * cluster
 end
 
-local function strides(x)
-  local row, _, batch = matrix.strides(x)
-  return row, batch
+-- Memory for parts of tiles: of sums, and of counters, which are 0.
+local function workspace(p, cuda, blocks, index)
+  local bytes, counters = p:workspace(blocks)
+  if bytes == 0 then return nil, nil end
+  local zeros = cuda.alloc("s32", counters, index)
+  zeros:fill(0)
+  cuda.synchronize(index)
+  return cuda.alloc("s32", bytes // 4, index), zeros
+end
+
+-- The tensor maps of tensors by their roles.
+local function tensor_maps(p, cuda, tensors, layouts)
+  local maps = {}
+  for role, desc in pairs(p:maps(layouts)) do maps[role] = cuda.tensor_map(desc, tensors[role]) end
+  return maps
 end
 
 -- A function that launches the kernel on the tensors of a run.
 return function(p, x)
   local cuda = require "lutile.cuda"
-  local a, b, c, d, names = roles.of(p, x.m)
+  local a, b, _, _, names = roles.of(p, x.m)
   local rows, columns = roles.extents(p, x.extents)
   local k, batches = x.extents[3], x.extents[4]
   local index = x.t.D.data:device()
-  local launch = p:kernel(index):launch {
-    grid = count_clusters(p, cuda.device(index), rows, columns, batches)
-      * p.cluster[1] * p.cluster[2],
-    block = p.threads, shared = p.shared_bytes, stream = x.stream,
-  }
-  local left, right, old, new = x.t[names[1]], x.t[names[2]], x.t.C, x.t.D
-  local map_a = tma.map(cuda, p.A, left, a, p.A.unit)
-  local map_b = tma.map(cuda, p.B, right, b, p.B.unit)
-  local map_d = tma.map(cuda, p.D, new, d, "column")
-  local c_row, c_batch = strides(c)
-  local d_row, d_batch = strides(d)
+  local blocks = count_blocks(p, cuda.device(index), rows, columns, batches)
+  local launch = p:kernel(index):launch { grid = blocks, block = p.threads,
+    shared = p.shared_bytes, stream = x.stream, dependent = p.dependent }
+  local old, new, bias = x.t.C, x.t.D, x.t.bias
+  local layout_d = roles.output_layout(p, tma.layout_of(p, x.m.D))
+  local maps = tensor_maps(p, cuda, { A = x.t[names[1]], B = x.t[names[2]], D = new },
+    { A = tma.layout_of(p, a), B = tma.layout_of(p, b), D = layout_d })
+  local d0, d1, d2, d3 = table.unpack(p:strides(layout_d))
+  local c0, c1, c2, c3 = table.unpack(p:strides(roles.output_layout(p, tma.layout_of(p, x.m.C))))
+  local sums, counters = workspace(p, cuda, blocks, index)
   local alpha, beta = x.alpha, x.beta
   return function()
-    launch(map_a, map_b, map_d, new, old, x.t.bias, nil, nil, nil, nil, d_row, d_batch, 0, 0, c_row,
-      c_batch, 0, 0, rows, columns, k, batches, alpha, beta)
+    launch(maps.A, maps.B, maps.D, new, old, bias, nil, nil, sums, counters, d0, d1, d2, d3, c0, c1,
+      c2, c3, rows, columns, k, batches, alpha, beta)
   end
 end

@@ -25,7 +25,9 @@ end
 
 local divisor = M.divisor
 
-local function number(x) return math.type(x) and x or x:value() end
+function M.number(x) return math.type(x) and x or x:value() end
+
+local number = M.number
 
 -- A mode as an extent and a stride.
 local function one_stride(layout, mode)

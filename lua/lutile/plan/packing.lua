@@ -57,13 +57,15 @@ local function copier(x, from, to)
   return x.cuda.prepare_copy(from, to, x.stream)
 end
 
--- The run x on plain copies: the same run, and lists of functions that copy before and after.
-function M.replace(x, reads_c)
+-- The run x of plan p on plain copies: the same run, and lists of functions that copy before and
+-- after.
+function M.replace(p, x)
+  if p.direct and x.cuda then return x, {}, {} end -- TMA goes through all modes
   local before, after, t = {}, {}, {}
   for name, tensor in pairs(x.t) do t[name] = tensor end
   for _, name in ipairs { "A", "B", "C", "D" } do
     local m = x.m[name]
-    if m.packed and name == "C" and not reads_c then
+    if m.packed and name == "C" and not p.reads_c then
       t.C = nil -- not read
     elseif m.packed then
       t[name] = new_tensor(x, m)

@@ -1,5 +1,6 @@
 -- Roles of matrices in a kernel: of D = A * B^T, or of D^T = B * A^T, where D is column-major.
 
+local lutile = require "lutile"
 local problem = require "lutile.plan.problem"
 
 local M = {}
@@ -8,6 +9,13 @@ local M = {}
 function M.of(p, m)
   if not p.transposed then return m.A, m.B, m.C, m.D, { "A", "B" } end
   return m.B, m.A, problem.transposed(m.C), problem.transposed(m.D), { "B", "A" }
+end
+
+-- The layout of C or D in the kernel's roles.
+function M.output_layout(p, layout)
+  if not p.transposed then return layout end
+  if lutile.rank(layout) == 2 then return lutile.make_layout(layout[1], layout[0]) end
+  return lutile.make_layout(layout[1], layout[0], layout[2])
 end
 
 -- Rows and columns of D in the kernel's roles.

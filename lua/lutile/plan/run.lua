@@ -165,7 +165,7 @@ end
 -- A function that runs run(x), x on plain copies of matrices that have none of their own; 'make'
 -- gives run.
 local function around_copies(p, x, make)
-  local replaced, before, after = packing.replace(x, p.reads_c)
+  local replaced, before, after = packing.replace(p, x)
   local run = make(p, replaced)
   if #before + #after == 0 then return run end
   return function()
