@@ -117,6 +117,8 @@ struct D {
   static constexpr int kBufferBytes = 8192;
   static constexpr int kWrites = 4;  /* of a thread for a chunk */
   static constexpr int kBytesOfWrite = 16;  /* 16 are matrices' rows */
+  static constexpr bool kByTma = true;
+  static constexpr int kVector = 1;  /* elements that a thread copies at once */
 
   /* Bytes in a buffer at which a thread writes. */
   static constexpr int kStoreMask = 112;
@@ -210,7 +212,7 @@ struct Gemm {
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 /*
-** 'c', 'bias' and the scales may be null where the plan does not read them; 'sums' and 'counters'
+** 'd' is not read where threads write D. 'c', 'bias' and the scales may be null where the plan does not read them; 'sums' and 'counters'
 ** are the workspace of tiles in parts. d0 to d3 and c0 to c3 are the strides of D and C in the
 ** plan's order.
 */
@@ -228,7 +230,7 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   if (threadIdx.x == kWarpgroup) {
     tma::prefetch(a);
     tma::prefetch(b);
-    tma::prefetch(d);
+    if constexpr (plan::D::kByTma) tma::prefetch(d);
   }
   prepare(start);
   if constexpr (plan::kScales) alpha *= *scale_a * *scale_b;

@@ -1,6 +1,6 @@
 /*
-** D of gemm_sm90: a warpgroup's sums through shared memory to global memory, chunk by chunk. The
-** plan comes before.
+** D of gemm_sm90: a warpgroup's sums through shared memory to global memory, chunk by chunk, from
+** there by TMA, or by threads where TMA cannot reach D. The plan comes before.
 */
 #pragma once
 
@@ -40,9 +40,13 @@ struct Output {
     return plan::epilogue(x, row, column);
   }
 
-  /* Whether rows end inside of the chunk, and of 16 bytes that TMA writes as a whole. */
-  DEVICE bool ends_inside(int column) const {
+  /*
+  ** Whether threads write a chunk: if TMA does not reach D, or if rows end inside of it and of 16
+  ** bytes, which TMA writes as a whole.
+  */
+  DEVICE bool is_by_threads(int column) const {
     constexpr int kUnit = 16 / sizeof(plan::Element::Bits);
+    if constexpr (!plan::D::kByTma) return true;
     return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
   }
 
@@ -56,25 +60,17 @@ struct Output {
 
   /* What of a chunk is inside of D, by all threads of a warpgroup. */
   DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
-    constexpr unsigned kColumns = plan::D::kChunkColumns;
-#pragma unroll 1
-    for (unsigned i = threadIdx.x % kWarpgroup; i < plan::D::kChunkElements; i += kWarpgroup) {
+    constexpr unsigned kColumns = plan::D::kChunkColumns, kVector = plan::D::kVector;
+    constexpr unsigned kBytes = kVector * sizeof(plan::Element::Bits);
+#pragma unroll plan::D::kByTma ? 1 : 8
+    for (unsigned i = threadIdx.x % kWarpgroup * kVector; i < plan::D::kChunkElements;
+         i += kWarpgroup * kVector) {
       const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
-      if (y >= m || x >= n) continue;
-      d[plan::D::offset(y, x, batch, d_strides)] = load(buffer + plan::D::element(i));
+      unsigned words[(kBytes + 3) / 4];
+      ptx::load_shared_words<kBytes>(words, buffer + plan::D::element(i));
+      if (y < m && x < n)
+        ptx::store_global<kBytes>(d + plan::D::offset(y, x, batch, d_strides), words);
     }
-  }
-
- private:
-  static DEVICE plan::Element::Bits load(unsigned from) {
-    unsigned bits;
-    if constexpr (sizeof(plan::Element::Bits) == 1)
-      bits = ptx::load_shared_b8(from);
-    else if constexpr (sizeof(plan::Element::Bits) == 2)
-      bits = ptx::load_shared_b16(from);
-    else
-      ptx::load_shared(bits, from);
-    return (plan::Element::Bits)bits;
   }
 };
 
@@ -144,7 +140,7 @@ DEVICE void write_tile(const Output &output, const Accumulators &acc, const Unit
     const int column = unit.n + chunk * plan::D::kChunkColumns;
     const int row =
         unit.m + (int)(plan::c_row(leader) + plan::c_row_step(atom * plan::kValuesOfAtom));
-    if (output.ends_inside(column))
+    if (output.is_by_threads(column))
       output.copy(buffer, unit.batch, row, column);
     else if (is_leader)
       output.store(buffer, unit.batch, row, column);

@@ -228,6 +228,9 @@ M.hopper = {
   { types = F16, m = 72, n = 136, k = 40, majors = KK, batches = 2, layouts = {
       "(72,40,2):(40,1,2880)", "(136,40):(1,136)", "(72,136,2):(136,1,9792)" },
     why = "one B for all batches" },
+  { types = F16_OUT, m = 70, n = 132, k = 40, majors = KK, why = "D by threads, 8 bytes" },
+  { types = BF16_OUT, m = 131, n = 71, k = 40, majors = KK, beta = 0.5,
+    why = "D by threads, each element" },
   { types = F16, m = 100, n = 132, k = 520, majors = KK, tile = { 64, 64, 64 }, splits = 4,
     bias = "column", why = "tiles in parts, a bias" },
   { types = F16, m = 130, n = 136, k = 72, majors = KK, why = "edges" },

@@ -277,6 +277,7 @@ new{dtype =, ...}: the plan for
   a_layout, b_layout, d_layout   (rows, k or columns, batch), whose modes may be hierarchical; all
             but the last of a mode's own modes are static
   batched   {A = false, B = false}: one matrix for all batches
+  d_vector  threads write D, so many elements at once, instead of TMA
   tile      {rows, columns}: of 64 to 256, and 32 to 256 in steps of 32
   consumers, ping_pong   warpgroups, and whether they take turns with tiles instead of sharing each:
             two do unless 'tile' is given

@@ -12,6 +12,8 @@ local Plan = M.Plan
 
 local function fail(message, ...) error(message:format(...), 0) end
 
+local MOST_VECTOR = 8 -- bytes; matrices of whole 16 bytes are TMA's
+
 -- ---- Matrices ----------------------------------------------------------------------------------
 
 local function check_operand(p, m, dtype)
@@ -23,12 +25,16 @@ local function check_operand(p, m, dtype)
   end
 end
 
-local function check_output(p, d)
+-- Where TMA cannot write D, threads do.
+local function choose_writer(p, d)
   if d.unit ~= "column" then
     fail("%s %s is contiguous along neither mode", d.name, tostring(d.layout))
   end
   local why = tma.obstacle(p, d)
-  if why then fail("%s", why) end
+  if not why then return end
+  if p.direct and d.packed then fail("%s", why) end
+  p.d_vector = math.min(d.vector, MOST_VECTOR // d.bytes)
+  p.reasons[#p.reasons + 1] = ("%s; threads write it, %d elements at once"):format(why, p.d_vector)
 end
 
 -- Layouts for each role, and what each has of batches.
@@ -37,9 +43,10 @@ local function describe(p, a, b, d)
     roles.output_layout(p, tma.layout_of(p, d))
   p.batched = { A = a.batch.extent ~= 1, B = b.batch.extent ~= 1 }
   for _, m in ipairs { a, b, d } do
-    p.reasons[#p.reasons + 1] = ("%s %s: contiguous along %s, by TMA"):format(m.name,
+    p.reasons[#p.reasons + 1] = ("%s %s: contiguous along %s%s"):format(m.name,
       tostring(tma.layout_of(p, m)),
-      m.unit == "row" and "its rows" or m == d and "its columns" or "k")
+      m.unit == "row" and "its rows" or m == d and "its columns" or "k",
+      m == d and p.d_vector and "" or ", by TMA")
   end
 end
 
@@ -54,7 +61,7 @@ function M.plan(p, a, b, d)
   wgmma.sum_type(p.dtype, p.dtype_b, p.acc)
   check_operand(p, a, p.dtype)
   check_operand(p, b, p.dtype_b)
-  check_output(p, d)
+  choose_writer(p, d)
   describe(p, a, b, d)
   p.a_major, p.b_major = major_of(a), major_of(b)
   p.title = ("gemm: %s x %s -> %s, sums of %s, by wgmma"):format(p.dtype, p.dtype_b, p.out, p.acc)
@@ -79,7 +86,11 @@ function Plan:check_matrices(m, addresses)
   tma.check_fits(self, m.A, self.matrices.A, addresses.A)
   tma.check_fits(self, m.B, self.matrices.B, addresses.B)
   matrix.check_unit(m.C, self.matrices.C)
-  tma.check_fits(self, m.D, self.matrices.D, addresses.D)
+  if self.d_vector then
+    matrix.check_fits(m.D, self.matrices.D, self.d_vector, addresses.D)
+  else
+    tma.check_fits(self, m.D, self.matrices.D, addresses.D)
+  end
   local _, _, batches = matrix.extents(m.D)
   check_batches(self, m, batches)
 end

@@ -1,5 +1,5 @@
 -- D of gemm_sm90: how sums go through shared memory, a chunk of columns at a time, and from there
--- by TMA.
+-- by TMA, or by threads that write vectors of d_vector elements.
 
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
@@ -75,6 +75,7 @@ new(p): fields
   shared    layout of a chunk, in elements
   store, store_step, mask   where a thread writes
   elements  row by row -> offset in a chunk
+  by_tma, vector   who writes D, and how many elements a thread does at once
 ]]
 function M.new(p)
   local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = 2 }
@@ -91,6 +92,7 @@ function M.new(p)
   o.chunks = p.tile[2] // o.columns
   find_writes(p, o)
   o.buffer_bytes = ROWS * o.columns * o.bytes
+  o.by_tma, o.vector = p.d_vector == nil, p.d_vector or 1
   return o
 end
 
@@ -109,6 +111,8 @@ function M.source(o)
     emit.constant("kBufferBytes", o.buffer_bytes),
     emit.constant("kWrites", o.writes, "of a thread for a chunk"),
     emit.constant("kBytesOfWrite", o.bytes_of_write, "16 are matrices' rows"),
+    emit.constant("kByTma", o.by_tma),
+    emit.constant("kVector", o.vector, "elements that a thread copies at once"),
     "",
     "  /* Bytes in a buffer at which a thread writes. */",
     emit.constant("kStoreMask", o.mask),
