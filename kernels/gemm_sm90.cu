@@ -131,6 +131,9 @@ struct D {
   /* Sw<3,3,3> o 0 o (64,64):(1,64) times 2 */
   static DEVICE constexpr unsigned element(unsigned i) { return swizzle<3, 4, 3>(i * 2); }
 
+  static constexpr bool kByTma = true;  /* else by threads, so many elements at once: */
+  static constexpr int kVector = 1;
+
   /* Boxes of a chunk: their first rows, and bytes in a buffer. */
   static constexpr int kBoxes = 1;
   /* 1:64 */

@@ -40,10 +40,13 @@ struct Output {
     return plan::epilogue(x, row, column);
   }
 
-  /* Whether rows end inside of the chunk, and of 16 bytes that TMA writes as a whole. */
-  DEVICE bool ends_inside(int column) const {
+  /*
+  ** Whether threads write the chunk: where TMA does not take D, or rows end inside of the chunk and
+  ** of 16 bytes that TMA writes as a whole.
+  */
+  DEVICE bool is_for_threads(int column) const {
     constexpr int kUnit = 16 / sizeof(plan::Element::Bits);
-    return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
+    return !plan::D::kByTma || n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
   }
 
   /* A chunk by TMA, by one thread. */
@@ -56,16 +59,36 @@ struct Output {
 
   /* What of a chunk is inside of D, by all threads of a warpgroup. */
   DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
-    constexpr unsigned kColumns = plan::D::kChunkColumns;
-#pragma unroll 1
-    for (unsigned i = threadIdx.x % kWarpgroup; i < plan::D::kChunkElements; i += kWarpgroup) {
+    constexpr unsigned kColumns = plan::D::kChunkColumns, kVector = plan::D::kVector;
+#pragma unroll(plan::D::kByTma ? 1 : 4)
+    for (unsigned i = threadIdx.x % kWarpgroup * kVector; i < plan::D::kChunkElements;
+         i += kWarpgroup * kVector) {
       const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
       if (y >= m || x >= n) continue;
-      d[plan::D::offset(y, x, batch, d_strides)] = load(buffer + plan::D::element(i));
+      plan::Element::Bits *to = d + plan::D::offset(y, x, batch, d_strides);
+      if (x + (int)kVector <= n)
+        copy_vector(to, buffer + plan::D::element(i));
+      else
+        for (int e = 0; x + e < n; e++) to[e] = load(buffer + plan::D::element(i + e));
     }
   }
 
  private:
+  static DEVICE void copy_vector(plan::Element::Bits *to, unsigned from) {
+    constexpr int kBytes = plan::D::kVector * sizeof(plan::Element::Bits);
+    if constexpr (kBytes == 8) {
+      unsigned long long bits;
+      ptx::load_shared(bits, from);
+      *(unsigned long long *)to = bits;
+    } else if constexpr (kBytes == 4) {
+      unsigned bits;
+      ptx::load_shared(bits, from);
+      *(unsigned *)to = bits;
+    } else {
+      *to = load(from);
+    }
+  }
+
   static DEVICE plan::Element::Bits load(unsigned from) {
     unsigned bits;
     if constexpr (sizeof(plan::Element::Bits) == 1)
@@ -144,7 +167,7 @@ DEVICE void write_tile(const Output &output, const Accumulators &acc, const Unit
     const int column = unit.n + chunk * plan::D::kChunkColumns;
     const int row =
         unit.m + (int)(plan::c_row(leader) + plan::c_row_step(atom * plan::kValuesOfAtom));
-    if (output.ends_inside(column))
+    if (output.is_for_threads(column))
       output.copy(buffer, unit.batch, row, column);
     else if (is_leader)
       output.store(buffer, unit.batch, row, column);

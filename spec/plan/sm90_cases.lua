@@ -129,8 +129,8 @@ local function matrices(case, p)
       o.major == "MN", 16 // o.bytes)
     return random_matrix(o.dtype, layout, o.dtype == "u8" and 0 or low)
   end
-  local d = case.options.d_layout
-    or plain_layout(case.m, case.n, case.batches, false, 16 // p.D.bytes)
+  local d = case.options.d_layout or plain_layout(case.m, case.n, case.batches, false,
+    (case.options.d_align or 16) // p.D.bytes)
   local data = { plan = p, A = operand(p.A, case.m, case.options.a_layout),
     B = operand(p.B, case.n, case.options.b_layout), D = constant_matrix(p.out, d, POISON),
     C = random_matrix(p.out, d, 0), alpha = case.alpha or 1, beta = p.reads_c and 2 or 0,
@@ -142,7 +142,9 @@ local MATRICES = { "A", "B", "C", "D", "bias" }
 
 local function arguments(case, p, data, cuda)
   for _, name in ipairs(MATRICES) do upload(data[name], cuda) end
-  local maps = p:maps { A = data.A.layout, B = data.B.layout, D = data.D.layout }
+  local maps = p:maps { A = data.A.layout, B = data.B.layout,
+    D = p.D.by_tma and data.D.layout or nil }
+  maps.D = maps.D or maps.A -- not read
   local list = {}
   for i, name in ipairs { "A", "B", "D" } do
     list[i] = pack_map(maps[name], data[name].address, p[name].bytes)
@@ -217,6 +219,12 @@ M.emulated = {
     tile = { 64, 64 }, splits = 3, least_stages = 1, ping_pong = true }, { blocks = 3, times = 2 }),
   case("parts of shared tiles of f16 sums", 130, 60, 300, { dtype = "f16", acc = "f16",
     out = "f16", tile = { 128, 32 }, splits = 4, least_stages = 2 }, { blocks = 9, times = 2 }),
+  case("lines that TMA does not store", 70, 101, 70, { dtype = "f16", out = "f16",
+    tile = { 64, 96 }, d_align = 2 }, { batches = 2 }),
+  case("lines of 8 bytes", 70, 102, 70, { dtype = "f16", out = "f16", tile = { 64, 64 },
+    d_align = 8 }),
+  case("lines of 4 bytes, of single ones", 70, 102, 70, { dtype = "e4m3", out = "s8",
+    tile = { 64, 128 }, d_align = 4 }),
   case("hierarchical rows and k", 24 * 10, 70, 64 * 3, { dtype = "f16", out = "f32",
     tile = { 64, 64 },
     a_layout = make_layout({ { 24, 10 }, { 64, 3 }, 1 }, { { 200, 4808 }, { 1, 72 }, 0 }) }),

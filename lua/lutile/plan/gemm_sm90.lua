@@ -276,6 +276,7 @@ new{dtype =, ...}: the plan for
   a_major, b_major   "k" (default), or "row" where the rows are contiguous
   a_layout, b_layout, d_layout   (rows, k or columns, batch), whose modes may be hierarchical; all
             but the last of a mode's own modes are static
+  d_align   bytes that D's address and strides are multiples of, where those are not TMA's 16
   batched   {A = false, B = false}: one matrix for all batches
   tile      {rows, columns}: of 64 to 256, and 32 to 256 in steps of 32
   consumers, ping_pong   warpgroups, and whether they take turns with tiles instead of sharing each:
