@@ -1,6 +1,6 @@
 /*
-** D of gemm_sm90: a warpgroup's sums through shared memory to global memory, chunk by chunk, from
-** there by TMA, or by threads where TMA cannot reach D. The plan comes before.
+** D of gemm_sm90: a warpgroup's sums through shared memory to global memory, chunk by chunk. The
+** plan comes before.
 */
 #pragma once
 
@@ -41,13 +41,12 @@ struct Output {
   }
 
   /*
-  ** Whether threads write a chunk: if TMA does not reach D, or if rows end inside of it and of 16
-  ** bytes, which TMA writes as a whole.
+  ** Whether threads write the chunk: where TMA does not take D, or rows end inside of the chunk and
+  ** of 16 bytes that TMA writes as a whole.
   */
-  DEVICE bool is_by_threads(int column) const {
+  DEVICE bool is_for_threads(int column) const {
     constexpr int kUnit = 16 / sizeof(plan::Element::Bits);
-    if constexpr (!plan::D::kByTma) return true;
-    return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
+    return !plan::D::kByTma || n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
   }
 
   /* A chunk by TMA, by one thread. */
@@ -61,16 +60,44 @@ struct Output {
   /* What of a chunk is inside of D, by all threads of a warpgroup. */
   DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
     constexpr unsigned kColumns = plan::D::kChunkColumns, kVector = plan::D::kVector;
-    constexpr unsigned kBytes = kVector * sizeof(plan::Element::Bits);
-#pragma unroll plan::D::kByTma ? 1 : 8
+#pragma unroll(plan::D::kByTma ? 1 : 4)
     for (unsigned i = threadIdx.x % kWarpgroup * kVector; i < plan::D::kChunkElements;
          i += kWarpgroup * kVector) {
       const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
-      unsigned words[(kBytes + 3) / 4];
-      ptx::load_shared_words<kBytes>(words, buffer + plan::D::element(i));
-      if (y < m && x < n)
-        ptx::store_global<kBytes>(d + plan::D::offset(y, x, batch, d_strides), words);
+      if (y >= m || x >= n) continue;
+      plan::Element::Bits *to = d + plan::D::offset(y, x, batch, d_strides);
+      if (x + (int)kVector <= n)
+        copy_vector(to, buffer + plan::D::element(i));
+      else
+        for (int e = 0; x + e < n; e++) to[e] = load(buffer + plan::D::element(i + e));
     }
+  }
+
+ private:
+  static DEVICE void copy_vector(plan::Element::Bits *to, unsigned from) {
+    constexpr int kBytes = plan::D::kVector * sizeof(plan::Element::Bits);
+    if constexpr (kBytes == 8) {
+      unsigned long long bits;
+      ptx::load_shared(bits, from);
+      *(unsigned long long *)to = bits;
+    } else if constexpr (kBytes == 4) {
+      unsigned bits;
+      ptx::load_shared(bits, from);
+      *(unsigned *)to = bits;
+    } else {
+      *to = load(from);
+    }
+  }
+
+  static DEVICE plan::Element::Bits load(unsigned from) {
+    unsigned bits;
+    if constexpr (sizeof(plan::Element::Bits) == 1)
+      bits = ptx::load_shared_b8(from);
+    else if constexpr (sizeof(plan::Element::Bits) == 2)
+      bits = ptx::load_shared_b16(from);
+    else
+      ptx::load_shared(bits, from);
+    return (plan::Element::Bits)bits;
   }
 };
 
@@ -140,7 +167,7 @@ DEVICE void write_tile(const Output &output, const Accumulators &acc, const Unit
     const int column = unit.n + chunk * plan::D::kChunkColumns;
     const int row =
         unit.m + (int)(plan::c_row(leader) + plan::c_row_step(atom * plan::kValuesOfAtom));
-    if (output.is_by_threads(column))
+    if (output.is_for_threads(column))
       output.copy(buffer, unit.batch, row, column);
     else if (is_leader)
       output.store(buffer, unit.batch, row, column);

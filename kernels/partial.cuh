@@ -32,9 +32,17 @@ DEVICE unsigned *sums_of_part(const Workspace &workspace, unsigned part, unsigne
 }
 constexpr int kNextWords = kReaders * kWarpgroup * kWords;
 
-DEVICE void write_part(const Accumulators &acc, unsigned *sums) {
+/* Whether the rows of registers from r on, of this thread, are rows of D. */
+DEVICE bool is_inside(const Unit &unit, int m, int r) {
+  const int atom = r / plan::kRegistersOfAtom;
+  const unsigned row = plan::c_row(thread_of_tile()) + plan::c_row_step(atom * plan::kValuesOfAtom);
+  return unit.m + (int)row < m;
+}
+
+DEVICE void write_part(const Accumulators &acc, unsigned *sums, const Unit &unit, int m) {
 #pragma unroll
   for (int r = 0; r < kRegisters; r += kWords) {
+    if (!is_inside(unit, m, r)) continue;
     unsigned words[kWords];
 #pragma unroll
     for (int w = 0; w < kWords; w++)
@@ -43,9 +51,10 @@ DEVICE void write_part(const Accumulators &acc, unsigned *sums) {
   }
 }
 
-DEVICE void add_part(Accumulators &acc, const unsigned *sums) {
+DEVICE void add_part(Accumulators &acc, const unsigned *sums, const Unit &unit, int m) {
 #pragma unroll
   for (int r = 0; r < kRegisters; r += kWords) {
+    if (!is_inside(unit, m, r)) continue;
     unsigned words[kWords];
     sm90::load_shared_by_blocks(words, sums + r / kWords * kNextWords);
 #pragma unroll
@@ -57,17 +66,25 @@ DEVICE void add_part(Accumulators &acc, const unsigned *sums) {
   }
 }
 
+/* The sums of all parts. */
+DEVICE void add_parts(Accumulators &acc, const Workspace &workspace, const Unit &unit, int m,
+                      unsigned parts, unsigned rank) {
+  clear(acc);
+#pragma unroll 1
+  for (unsigned part = 0; part < parts; part++)
+    add_part(acc, sums_of_part(workspace, unit.tile * parts + part, rank), unit, m);
+}
+
 /*
 ** Whether this warpgroup is the last one of its tile's parts; then its sums are those of the whole
-** tile. Nobody waits for another part.
+** tile, which has rows below m. Nobody waits for another part.
 */
-DEVICE bool combine(Accumulators &acc, const Workspace &workspace, const Unit &unit, unsigned parts,
-                    unsigned rank, unsigned warpgroup) {
+DEVICE bool combine(Accumulators &acc, const Workspace &workspace, const Unit &unit, int m,
+                    unsigned parts, unsigned rank, unsigned warpgroup) {
   const bool is_leader = threadIdx.x % kWarpgroup == 0;
-  const unsigned first = unit.tile * parts;
   unsigned *counter =
       workspace.counters + (unit.tile * kCluster + rank) * kReaders + thread_of_tile() / kWarpgroup;
-  write_part(acc, sums_of_part(workspace, first + unit.part, rank));
+  write_part(acc, sums_of_part(workspace, unit.tile * parts + unit.part, rank), unit, m);
   sm90::barrier<kWarpgroup>(1 + warpgroup);
   bool is_last = false;
   if (is_leader) {
@@ -77,9 +94,6 @@ DEVICE bool combine(Accumulators &acc, const Workspace &workspace, const Unit &u
     sm90::fence_device();
   }
   if (!sm90::barrier_or<kWarpgroup>(1 + warpgroup, is_last)) return false;
-  clear(acc);
-#pragma unroll 1
-  for (unsigned part = 0; part < parts; part++)
-    add_part(acc, sums_of_part(workspace, first + part, rank));
+  add_parts(acc, workspace, unit, m, parts, rank);
   return true;
 }

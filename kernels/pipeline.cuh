@@ -77,7 +77,8 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
     accumulate(acc, place, shared, warpgroup, unit.stages);
     bool is_whole = true;
     if (plan::kSplits > 1 && unit.part >= 0)
-      is_whole = combine(acc, work.workspace(), unit, work.parts(), rank, warpgroup);
+      is_whole =
+          combine(acc, work.workspace(), unit, work.output().m, work.parts(), rank, warpgroup);
     if (is_whole) {
       write_tile(work.output(), acc, unit, shared, warpgroup, buffer);
       buffer = next_buffer(buffer);

@@ -34,7 +34,8 @@ DEVICE void multiply(Accumulators &acc, unsigned long long a, unsigned long long
 }
 
 /*
-** The sums over some stages. One is released while the next one's MMAs run. 'is_last': of the unit,
+** The sums over some stages, of MMAs that add up to what is in the registers only from the second
+** stage on. One is released while the next one's MMAs run. 'is_last': of the unit,
 ** so that the next consumer has its turn.
 */
 DEVICE void accumulate_run(Accumulators &acc, Place &place, unsigned shared, unsigned warpgroup,
@@ -43,7 +44,6 @@ DEVICE void accumulate_run(Accumulators &acc, Place &place, unsigned shared, uns
   const auto a = descriptor<plan::A>(shared, part);
   const auto b = descriptor<plan::B>(shared + kStagesOfB, part);
   unsigned before = 0;
-  clear(acc); /* else their last values, of whatever path, must be kept from the MMAs */
 #pragma unroll 1
   for (int i = 0; i < stages; i++) {
     mbarrier::wait(full(shared, place.stage), place.parity);
@@ -56,36 +56,37 @@ DEVICE void accumulate_run(Accumulators &acc, Place &place, unsigned shared, uns
   }
   if (plan::kPingPong && is_last) pass_turn(shared, warpgroup);
   wgmma::wait<0>();
-  release(shared, before);
+  if (stages > 0) release(shared, before);
 #pragma unroll
   for (int i = 0; i < plan::kAtomsM; i++)
 #pragma unroll
     for (int r = 0; r < plan::kRegistersOfAtom; r++) wgmma::pin(acc[i][r]);
 }
 
-DEVICE void add_run(Accumulators &acc, const Accumulators &run, bool adds) {
+DEVICE void add_run(Accumulators &acc, const Accumulators &run) {
 #pragma unroll
   for (int i = 0; i < plan::kAtomsM; i++)
 #pragma unroll
-    for (int r = 0; r < plan::kRegistersOfAtom; r++)
-      acc[i][r] = adds ? acc[i][r] + run[i][r] : run[i][r];
+    for (int r = 0; r < plan::kRegistersOfAtom; r++) acc[i][r] += run[i][r];
 }
 
 /*
-** All of a unit's sums, of one stage or more. MMAs of fp8 keep about 13 bits of their sums between
+** All of a unit's sums. MMAs of fp8 keep about 13 bits of their sums between
 ** each other: after kPromote stages, if that is not 0, these are added up as f32.
 */
 DEVICE void accumulate(Accumulators &acc, Place &place, unsigned shared, unsigned warpgroup,
                        int stages) {
   if constexpr (plan::kPromote == 0) {
+    clear(acc); /* else their last values, of whatever path, must be kept from the MMAs */
     accumulate_run(acc, place, shared, warpgroup, stages, true);
   } else {
     Accumulators run;
+    clear(acc);
 #pragma unroll 1
     for (int i = 0; i < stages; i += plan::kPromote) {
       const bool is_last = i + plan::kPromote >= stages;
       accumulate_run(run, place, shared, warpgroup, is_last ? stages - i : plan::kPromote, is_last);
-      add_run(acc, run, i > 0);
+      add_run(acc, run);
     }
   }
 }

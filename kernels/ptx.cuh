@@ -36,22 +36,6 @@ DEVICE void load_shared(unsigned long long &value, unsigned address) {
   asm volatile("ld.shared.b64 %0, [%1];" : "=l"(value) : "r"(address));
 }
 
-/* kBytes of 1, 2, 4 or 8, as words; fewer than 4 fill the low bits. */
-template <int kBytes>
-DEVICE void load_shared_words(unsigned *words, unsigned address) {
-  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8, "");
-  if constexpr (kBytes == 1)
-    words[0] = load_shared_b8(address);
-  else if constexpr (kBytes == 2)
-    words[0] = load_shared_b16(address);
-  else if constexpr (kBytes == 4)
-    load_shared(words[0], address);
-  else
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
-                 : "=r"(words[0]), "=r"(words[1])
-                 : "r"(address));
-}
-
 /* Of 1, 2, 4, 8 or 16 bytes, as words. Seen by other threads after a barrier. */
 template <int kBytes>
 DEVICE void store_shared(unsigned address, const unsigned *words) {

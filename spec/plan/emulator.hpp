@@ -244,12 +244,6 @@ inline void load_shared(unsigned long long &value, unsigned address) {
 }
 
 template <int kBytes>
-void load_shared_words(unsigned *words, unsigned address) {
-  words[0] = 0;
-  memcpy(words, emulator::place(address, kBytes), kBytes);
-}
-
-template <int kBytes>
 void store_shared(unsigned address, const unsigned *words) {
   memcpy(emulator::place(address, kBytes), words, kBytes);
 }

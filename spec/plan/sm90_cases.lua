@@ -129,8 +129,8 @@ local function matrices(case, p)
       o.major == "MN", 16 // o.bytes)
     return random_matrix(o.dtype, layout, o.dtype == "u8" and 0 or low)
   end
-  local d = case.options.d_layout
-    or plain_layout(case.m, case.n, case.batches, false, 16 // p.D.bytes)
+  local d = case.options.d_layout or plain_layout(case.m, case.n, case.batches, false,
+    (case.options.d_align or 16) // p.D.bytes)
   local data = { plan = p, A = operand(p.A, case.m, case.options.a_layout),
     B = operand(p.B, case.n, case.options.b_layout), D = constant_matrix(p.out, d, POISON),
     C = random_matrix(p.out, d, 0), alpha = case.alpha or 1, beta = p.reads_c and 2 or 0,
@@ -140,13 +140,21 @@ end
 
 local MATRICES = { "A", "B", "C", "D", "bias" }
 
-local function arguments(case, p, data, cuda)
+-- Uploads the matrices; their maps, in a list.
+local function packed_maps(p, data, cuda)
   for _, name in ipairs(MATRICES) do upload(data[name], cuda) end
-  local maps = p:maps { A = data.A.layout, B = data.B.layout, D = data.D.layout }
+  local maps = p:maps { A = data.A.layout, B = data.B.layout,
+    D = p.D.by_tma and data.D.layout or nil }
+  maps.D = maps.D or maps.A -- not read
   local list = {}
   for i, name in ipairs { "A", "B", "D" } do
     list[i] = pack_map(maps[name], data[name].address, p[name].bytes)
   end
+  return list
+end
+
+local function arguments(case, p, data, cuda)
+  local list = packed_maps(p, data, cuda)
   local bytes, counters = p:workspace(case.blocks)
   data.sums = cuda.tensor("s32", make_layout(math.max(bytes // 4, 1)))
   data.counters = lutile.make_tensor("s32", make_layout(math.max(counters, 1))):to(cuda)
@@ -165,9 +173,50 @@ local function arguments(case, p, data, cuda)
   return list
 end
 
+-- ---- Groups ------------------------------------------------------------------------------------
+
+local GROUP_BYTES = 512
+
+local function pack_group(case, p, data, cuda)
+  local maps = table.concat(packed_maps(p, data, cuda))
+  local numbers = { data.D.address, data.C.address, data.bias.address }
+  for _, m in ipairs { data.D, data.C } do
+    table.move(p:strides(m.layout), 1, 4, #numbers + 1, numbers)
+  end
+  local text = maps .. string.pack("<i8i8i8 i8i8i8i8 i8i8i8i8", table.unpack(numbers))
+    .. string.pack("<i4i4i4", case.m, case.n, case.k)
+  return text .. ("\0"):rep(GROUP_BYTES - #text)
+end
+
+local function bytes_tensor(text, cuda)
+  local t = lutile.make_tensor("u8", make_layout(#text))
+  for i = 1, #text do t[i - 1] = text:byte(i) end
+  return t:to(cuda)
+end
+
+local function run_groups(case, p, cuda)
+  local all, packed = {}, {}
+  for g, size in ipairs(case.groups) do
+    local one = { m = size[1], n = size[2], k = size[3], batches = 1, options = case.options }
+    all[g] = { case = one, data = matrices(one, p) }
+    packed[g] = pack_group(one, p, all[g].data, cuda)
+  end
+  local first = string.pack("<" .. ("i4"):rep(#all + 1), table.unpack(p:first_tiles(case.groups)))
+  local groups, firsts = bytes_tensor(table.concat(packed), cuda), bytes_tensor(first, cuda)
+  cuda.compile(p:compile_options(0)):launch { grid = case.blocks, block = p.threads,
+    shared = p.shared_bytes }(groups.data:address(), firsts.data:address(), #all, 1,
+    all[1].data.beta)
+  for g, one in ipairs(all) do
+    local result = differences(one.data, expect(one.case, one.data))
+    if result ~= "right" then return ("group %d: %s"):format(g, result) end
+  end
+  return "right"
+end
+
 -- run(case, cuda): "right", or what is not. Twice, so that counters are seen to be 0 again.
 function M.run(case, cuda)
   local p = gemm_sm90.new(case.options)
+  if case.groups then return run_groups(case, p, cuda) end
   local data = matrices(case, p)
   local list = arguments(case, p, data, cuda)
   local launch = cuda.compile(p:compile_options(0)):launch { grid = case.blocks,
@@ -177,7 +226,9 @@ function M.run(case, cuda)
 end
 
 function M.name(case)
-  local o, parts = case.options, { case.why, ("%dx%dx%d"):format(case.m, case.n, case.k) }
+  local o, parts = case.options, { case.why }
+  parts[2] = case.groups and #case.groups .. " products"
+    or ("%dx%dx%d"):format(case.m, case.n, case.k)
   if case.batches > 1 then parts[#parts + 1] = "x" .. case.batches end
   parts[#parts + 1] = o.dtype
   return table.concat(parts, " ")
@@ -192,15 +243,19 @@ local function case(why, m, n, k, options, more)
 end
 
 M.emulated = {
+  case("groups in turn", 0, 0, 0, { dtype = "f16", out = "f32", tile = { 64, 64 },
+    ping_pong = true, grouped = true, reads_c = true, bias = "column" }, { blocks = 2,
+    groups = { { 70, 40, 130 }, { 0, 8, 8 }, { 1, 1, 1 }, { 130, 129, 64 }, { 8, 8, 0 },
+      { 64, 64, 200 } } }),
+  case("groups of shared tiles", 0, 0, 0, { dtype = "bf16", out = "f32", tile = { 128, 32 },
+    grouped = true }, { blocks = 3, groups = { { 200, 40, 70 }, { 3, 70, 8 } } }),
+  case("no more than 16 rows, in parts", 13, 70, 300, { dtype = "f16", out = "f32",
+    tile = { 64, 32 }, most_rows = 16, splits = 2, least_stages = 1 }, { blocks = 6, times = 2 }),
   case("one element", 1, 1, 1, { dtype = "f16", out = "f32", tile = { 64, 32 } }),
   case("edges, in turn", 140, 75, 90, { dtype = "f16", out = "f32", tile = { 64, 64 },
     ping_pong = true }, { batches = 2, blocks = 3 }),
   case("columns that end inside of 16 bytes", 70, 101, 70, { dtype = "bf16", out = "bf16",
     tile = { 64, 96 }, a_major = "row" }),
-  case("D by threads, vectors", 70, 132, 70, { dtype = "f16", out = "f16", tile = { 64, 64 },
-    d_vector = 4 }),
-  case("D by threads, elements", 70, 45, 70, { dtype = "s8", out = "s8", tile = { 64, 32 },
-    d_vector = 1, ping_pong = true }, { batches = 2 }),
   case("rows contiguous", 130, 72, 72, { dtype = "bf16", out = "f32", tile = { 128, 96 },
     a_major = "row", b_major = "row" }),
   case("sums of f16", 70, 40, 70, { dtype = "f16", acc = "f16", out = "f16", tile = { 64, 64 } }),
@@ -221,6 +276,12 @@ M.emulated = {
     tile = { 64, 64 }, splits = 3, least_stages = 1, ping_pong = true }, { blocks = 3, times = 2 }),
   case("parts of shared tiles of f16 sums", 130, 60, 300, { dtype = "f16", acc = "f16",
     out = "f16", tile = { 128, 32 }, splits = 4, least_stages = 2 }, { blocks = 9, times = 2 }),
+  case("lines that TMA does not store", 70, 101, 70, { dtype = "f16", out = "f16",
+    tile = { 64, 96 }, d_align = 2 }, { batches = 2 }),
+  case("lines of 8 bytes", 70, 102, 70, { dtype = "f16", out = "f16", tile = { 64, 64 },
+    d_align = 8 }),
+  case("lines of 4 bytes, of single ones", 70, 102, 70, { dtype = "e4m3", out = "s8",
+    tile = { 64, 128 }, d_align = 4 }),
   case("hierarchical rows and k", 24 * 10, 70, 64 * 3, { dtype = "f16", out = "f32",
     tile = { 64, 64 },
     a_layout = make_layout({ { 24, 10 }, { 64, 3 }, 1 }, { { 200, 4808 }, { 1, 72 }, 0 }) }),

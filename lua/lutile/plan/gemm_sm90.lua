@@ -153,6 +153,15 @@ function Plan:strides(layout)
   return list
 end
 
+-- The table of a grouped launch. For groups {m, n, k}, the clusters' tiles before each and in all;
+-- and offsets of a group's fields in its GROUP_BYTES: maps of A, B, D, which are 128 bytes each,
+-- addresses of D, C, bias, strides of D and C, four each, and m, n, k as s32.
+function Plan:first_tiles(groups)
+  local first = { 0 }
+  for i, size in ipairs(groups) do first[i + 1] = first[i] + self:clusters(size[1], size[2]) end
+  return first
+end
+
 -- Tiles of D, in clusters: more blocks than that have nothing to do unless tiles are divided.
 function Plan:clusters(m, n, batches)
   local rows, columns = self.tile[1] * self.cluster[1], self.tile[2] * self.cluster[2]
@@ -239,6 +248,9 @@ local function check_options(p)
     fail("promote: %s MMAs of sums of %s, where multiples of %d of f32 there are",
       tostring(p.promote), p.acc, steps)
   end
+  if p.grouped and (p.splits > 1 or p.scales) then
+    fail("grouped: splits and scales are for one product")
+  end
   if p.bias and p.bias ~= "row" and p.bias ~= "column" then
     fail("bias is '%s': \"row\" and \"column\" there are", tostring(p.bias))
   end
@@ -276,13 +288,15 @@ new{dtype =, ...}: the plan for
   a_major, b_major   "k" (default), or "row" where the rows are contiguous
   a_layout, b_layout, d_layout   (rows, k or columns, batch), whose modes may be hierarchical; all
             but the last of a mode's own modes are static
+  d_align   bytes that D's address and strides are multiples of, where those are not TMA's 16
   batched   {A = false, B = false}: one matrix for all batches
-  d_vector  threads write D, so many elements at once, instead of TMA
+  most_rows   M is no more than that: a tile of 64 rows loads no others
   tile      {rows, columns}: of 64 to 256, and 32 to 256 in steps of 32
   consumers, ping_pong   warpgroups, and whether they take turns with tiles instead of sharing each:
             two do unless 'tile' is given
   splits, least_stages   tiles that would leave most multiprocessors idle are divided along k in at
             most so many parts, of so many stages or more each
+  grouped   the kernel takes a list of products, by a table: see first_tiles
   promote   after so many MMAs along k, sums are added up as f32
   bias, reads_c, epilogue, scales   what becomes of the sums
   dependent   the kernel is launched as dependent on the one before
@@ -301,7 +315,9 @@ function M.new(options)
   check_options(p)
   choose_registers(p)
   p.threads = (p.consumers + 1) * WARPGROUP
+  if p.grouped then p.template = "gemm_sm90_grouped.cu" end
   p.A = operand.new(p, { name = "A", dtype = p.dtype, rows = p.tile[1], slices = p.cluster[2],
+    most_rows = p.tile[1] == ROWS and p.cluster[2] == 1 and p.most_rows or nil,
     major = p.a_major, layout = p.a_layout, is_batched = is_batched(p, "A") })
   p.B = operand.new(p, { name = "B", dtype = p.dtype_b, rows = p.tile[2], slices = p.cluster[1],
     major = p.b_major, layout = p.b_layout, is_batched = is_batched(p, "B") })

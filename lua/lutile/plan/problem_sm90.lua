@@ -33,8 +33,8 @@ local function choose_writer(p, d)
   local why = tma.obstacle(p, d)
   if not why then return end
   if p.direct and d.packed then fail("%s", why) end
-  p.d_vector = math.min(d.vector, MOST_VECTOR // d.bytes)
-  p.reasons[#p.reasons + 1] = ("%s; threads write it, %d elements at once"):format(why, p.d_vector)
+  p.d_align = math.min(d.vector * d.bytes, MOST_VECTOR)
+  p.reasons[#p.reasons + 1] = ("%s; threads write it, %d bytes at once"):format(why, p.d_align)
 end
 
 -- Layouts for each role, and what each has of batches.
@@ -46,7 +46,7 @@ local function describe(p, a, b, d)
     p.reasons[#p.reasons + 1] = ("%s %s: contiguous along %s%s"):format(m.name,
       tostring(tma.layout_of(p, m)),
       m.unit == "row" and "its rows" or m == d and "its columns" or "k",
-      m == d and p.d_vector and "" or ", by TMA")
+      m == d and p.d_align and "" or ", by TMA")
   end
 end
 
@@ -86,8 +86,8 @@ function Plan:check_matrices(m, addresses)
   tma.check_fits(self, m.A, self.matrices.A, addresses.A)
   tma.check_fits(self, m.B, self.matrices.B, addresses.B)
   matrix.check_unit(m.C, self.matrices.C)
-  if self.d_vector then
-    matrix.check_fits(m.D, self.matrices.D, self.d_vector, addresses.D)
+  if self.d_align then
+    matrix.check_fits(m.D, self.matrices.D, self.D.vector, addresses.D)
   else
     tma.check_fits(self, m.D, self.matrices.D, addresses.D)
   end

@@ -42,8 +42,13 @@ local function shared_layout(o, rows)
   return lutile.tile_to_shape(M.atom(o.major, o.width, o.dtype), { rows, o.k }, { 1, 0 })
 end
 
--- Lines of k: one of the widest swizzle each, and any number of rows that come 8 by 8.
+-- Lines of k: one of the widest swizzle each, and any number of rows that come 8 by 8. Rows that no
+-- matrix has are not loaded: the MMAs read whatever lies there, for sums that nobody reads.
 local function choose_lines_of_k(o, rows)
+  if o.most_rows and o.most_rows < rows then
+    o.loaded = (o.most_rows + LINES - 1) // LINES * LINES
+    rows = o.loaded
+  end
   o.width, o.box_k = M.LINE_BYTES, o.k
   o.box_rows = tma_modes.longest_run(o.modes, 1, rows, LINES)
   if not tma_modes.run(o.modes, 2, o.k) then
@@ -74,10 +79,11 @@ end
 
 -- (box, slice) -> index of the box's start in the tile.
 local function find_boxes(o, rows)
+  rows = math.min(rows, o.loaded)
   local starts = make_layout({ rows // o.box_rows, o.k // o.box_k },
     { o.box_rows, o.box_k * o.rows })
   o.box_count = lutile.size(starts)
-  o.boxes = make_layout(starts, make_layout(o.slices, rows))
+  o.boxes = make_layout(starts, make_layout(o.slices, o.rows // o.slices))
 end
 
 -- Where boxes land: a slice must lie in the tile as it does alone, and boxes at whole patterns.
@@ -122,11 +128,13 @@ local function check_major(o)
 end
 
 --[[
-new(p, {name =, dtype =, rows =, slices =, major = "k" or "row", or layout =, is_batched =}): fields
+new(p, {name =, dtype =, rows =, most_rows =, slices =, major = "k" or "row", or layout =,
+is_batched =}): fields
 
   modes     of the matrix, with the box
   tma.desc  the box as cuTensorMapEncodeTiled takes it
   shared    layout of the tile
+  loaded    rows of the tile that are loaded
   boxes     (box of a slice, slice) -> index of its start in the tile
   descriptor, steps, starts
 ]]
@@ -140,12 +148,13 @@ function M.new(p, o)
   if o.rows % o.slices ~= 0 or rows % LINES ~= 0 then
     fail("%s: %d rows are not %d slices of whole lines", o.name, o.rows, o.slices)
   end
+  o.loaded = o.rows
   if o.major == "K" then choose_lines_of_k(o, rows) else choose_lines_of_rows(o, rows) end
   check_runs(o)
   tma_modes.set_box(o.modes, o.box_rows, o.box_k)
   o.tma = { desc = tma_modes.describe(o.modes, o.dtype, o.width) }
   o.shared = shared_layout(o, o.rows)
-  o.stage_bytes = o.rows * o.k * o.bytes
+  o.stage_bytes = o.loaded * o.k * o.bytes
   find_boxes(o, rows)
   check_boxes(o, rows)
   find_descriptors(o, p.mma, p.sharers)

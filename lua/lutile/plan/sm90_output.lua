@@ -1,5 +1,5 @@
 -- D of gemm_sm90: how sums go through shared memory, a chunk of columns at a time, and from there
--- by TMA, or by threads that write vectors of d_vector elements.
+-- by TMA.
 
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
@@ -13,6 +13,7 @@ local M = {}
 M.BYTES = { f16 = 2, bf16 = 2, f32 = 4, s32 = 4, e4m3 = 1, e5m2 = 1, s8 = 1, u8 = 1 }
 local WARPGROUP = 128
 local ROWS = 64 -- of a warpgroup's MMA
+local TMA_BYTES, MOST_VECTOR_BYTES = 16, 8
 
 local function fail(message, ...) error(message:format(...), 0) end
 
@@ -67,6 +68,17 @@ local function find_writes(p, o)
   o.store, o.store_step, o.mask = check_place(o, thread, make_layout(o.writes, values * WARPGROUP))
 end
 
+-- TMA stores chunks, if D's address and strides are multiples of 16 bytes; else threads do.
+local function choose_stores(p, o)
+  local align = p.d_align or TMA_BYTES
+  o.by_tma = align % TMA_BYTES == 0
+  o.vector = 1
+  if o.by_tma then return end
+  while o.vector * o.bytes < MOST_VECTOR_BYTES and align % (2 * o.vector * o.bytes) == 0 do
+    o.vector = 2 * o.vector
+  end
+end
+
 --[[
 new(p): fields
 
@@ -75,7 +87,6 @@ new(p): fields
   shared    layout of a chunk, in elements
   store, store_step, mask   where a thread writes
   elements  row by row -> offset in a chunk
-  by_tma, vector   who writes D, and how many elements a thread does at once
 ]]
 function M.new(p)
   local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = 2 }
@@ -85,6 +96,7 @@ function M.new(p)
   choose_chunk(p, o)
   tma_modes.set_box(o.modes, o.box_rows, o.columns)
   o.tma = { desc = tma_modes.describe(o.modes, o.dtype, o.width) }
+  choose_stores(p, o)
   o.shared = operand.plain(lutile.tile_to_shape(operand.atom("K", o.width, p.out),
     { ROWS, o.columns }))
   o.boxes = make_layout(ROWS // o.box_rows, o.box_rows)
@@ -92,7 +104,6 @@ function M.new(p)
   o.chunks = p.tile[2] // o.columns
   find_writes(p, o)
   o.buffer_bytes = ROWS * o.columns * o.bytes
-  o.by_tma, o.vector = p.d_vector == nil, p.d_vector or 1
   return o
 end
 
@@ -111,8 +122,6 @@ function M.source(o)
     emit.constant("kBufferBytes", o.buffer_bytes),
     emit.constant("kWrites", o.writes, "of a thread for a chunk"),
     emit.constant("kBytesOfWrite", o.bytes_of_write, "16 are matrices' rows"),
-    emit.constant("kByTma", o.by_tma),
-    emit.constant("kVector", o.vector, "elements that a thread copies at once"),
     "",
     "  /* Bytes in a buffer at which a thread writes. */",
     emit.constant("kStoreMask", o.mask),
@@ -121,6 +130,9 @@ function M.source(o)
     "",
     "  /* Bytes in a buffer of an element, row by row. */",
     emit.layout("element", o.elements, o.bytes),
+    "",
+    emit.constant("kByTma", o.by_tma, "else by threads, so many elements at once:"),
+    emit.constant("kVector", o.vector),
     "",
     "  /* Boxes of a chunk: their first rows, and bytes in a buffer. */",
     emit.constant("kBoxes", lutile.size(o.boxes)),
