@@ -373,7 +373,33 @@ API int cuModuleGetFunction(void **function, void *module, const char *name) {
   return SUCCESS;
 }
 
-/* The map has the type, the rank, the address, and then extents, strides and box. */
+/* A tensor map as spec/plan/emulator_sm90.hpp reads it. */
+typedef struct tensor_map {
+  uint64_t address;
+  uint16_t rank, bytes, swizzle, unused;
+  uint32_t extents[5], box[5];
+  uint64_t strides[5];
+  unsigned char rest[32];
+} tensor_map;
+
+/* Bytes of an element, by CUDA's number of its type. */
+static uint16_t element_bytes(int type) {
+  static const unsigned char bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  return bytes[type];
+}
+
+static void fill_map(tensor_map *m, int type, unsigned rank, const uint64_t *extents,
+                     const uint64_t *strides, const uint32_t *box) {
+  m->rank = (uint16_t)rank;
+  m->bytes = element_bytes(type);
+  m->strides[0] = m->bytes;
+  for (unsigned i = 0; i < rank; i++) {
+    m->extents[i] = (uint32_t)extents[i];
+    m->box[i] = box[i];
+    if (i > 0) m->strides[i] = strides[i - 1];
+  }
+}
+
 API int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address,
                                const uint64_t *extents, const uint64_t *strides,
                                const uint32_t *box, const uint32_t *element_strides, int interleave,
@@ -386,8 +412,10 @@ API int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address
                   (unsigned long long)extents[i],
                   i == 0 ? 0ull : (unsigned long long)strides[i - 1], box[i], element_strides[i]);
   note(line);
-  memset(map, 0, 128);
-  memcpy(map, &address, sizeof address);
+  tensor_map *m = memset(map, 0, sizeof *m);
+  m->address = (uint64_t)(uintptr_t)address;
+  m->swizzle = (uint16_t)(16 << swizzle);
+  fill_map(m, type, rank, extents, strides, box);
   return interleave == 0 ? SUCCESS : INVALID_VALUE;
 }
 

@@ -299,9 +299,9 @@ describe("gemm_sm90 says", function()
     ["A: no box of 8 lines or more divides the tile (128,64) and the modes of "
       .. "((20,8),128):((128,4096),1)"] =
       { dtype = "f16", a_layout = rows({ 20, 8 }, { 128, 4096 }) },
-    ["A: a line of 64 elements of k is no whole number of modes of (64,(96,4)):(128,(1,8192)), nor "
-      .. "a part of one"] =
-      { dtype = "f16", a_layout = make_layout({ 64, { 96, 4 } }, { 128, { 1, 8192 } }) },
+    ["A: 64 elements of k are no lines of 32, 64 or 128 bytes that TMA takes from (64,(20,4)):(128,"
+      .. "(1,8192))"] =
+      { dtype = "f16", a_layout = make_layout({ 64, { 20, 4 } }, { 128, { 1, 8192 } }) },
     ["A: ((2,2,2),(64,2,2)):((128,1024,4096),(1,65536,1048576)) has 7 modes, where TMA has 5"] =
       { dtype = "f16", a_layout = make_layout({ { 2, 2, 2 }, { 64, 2, 2 } },
         { { 128, 1024, 4096 }, { 1, 65536, 1048576 } }) },

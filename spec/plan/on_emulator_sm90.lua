@@ -3,10 +3,19 @@
 
 local cuda = require "lutile.cuda"
 local cases = require "spec.plan.sm90_cases"
+local plans = require "spec.plan.cases"
 
 cuda.compile = require "spec.support.emulated".compile
 
-for _, case in ipairs(cases.emulated) do
-  local good, problem = pcall(cases.run, case, cuda)
-  print(("%s: %s"):format(cases.name(case), good and problem or "raises " .. tostring(problem)))
+local function report(name, good, problem)
+  print(("%s: %s"):format(name, good and problem or "raises " .. tostring(problem)))
+end
+
+for _, case in ipairs(cases.emulated) do report(cases.name(case), pcall(cases.run, case, cuda)) end
+
+local function there(t) return t:to(cuda) end
+local function back(t) return t:to_host() end
+
+for _, case in ipairs(plans.emulated_hopper()) do
+  report(plans.name(case), pcall(plans.run, case, there, back))
 end

@@ -1,6 +1,7 @@
 -- gemm_sm90 on a pretended device, whose TMA, barriers and warpgroup MMAs are emulated.
 
 local cases = require "spec.plan.sm90_cases"
+local plans = require "spec.plan.cases"
 local support = require "spec.support.cuda"
 
 local emulated -- the lines that on_emulator_sm90.lua prints
@@ -8,7 +9,7 @@ local emulated -- the lines that on_emulator_sm90.lua prints
 local function emulate()
   if emulated then return emulated end
   local result = support.run_with_fake('package.path = "./?.lua;" .. package.path\n'
-    .. 'dofile "spec/plan/on_emulator_sm90.lua"')
+    .. 'dofile "spec/plan/on_emulator_sm90.lua"', { FAKE_CUDA_CAPABILITY = 90 })
   assert.equal("", result.err)
   emulated = {}
   for line in result.out:gmatch "[^\n]+" do emulated[#emulated + 1] = line end
@@ -21,6 +22,12 @@ describe("gemm_sm90, emulated", function()
   for i, case in ipairs(cases.emulated) do
     it_runs("is right for " .. cases.name(case), function()
       assert.equal(cases.name(case) .. ": right", emulate()[i])
+    end)
+  end
+
+  for i, case in ipairs(plans.emulated_hopper()) do
+    it_runs("by plan:run is right for " .. plans.name(case), function()
+      assert.equal(plans.name(case) .. ": right", emulate()[#cases.emulated + i])
     end)
   end
 end)

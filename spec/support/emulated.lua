@@ -72,9 +72,13 @@ local function bits_of(dtype)
   return BITS[dtype]
 end
 
-local function address_of(x)
+-- An argument as the emulator takes it: numbers, addresses, a tensor map's bytes.
+local function argument_of(x)
   if x == nil then return 0 end
   if type(x) ~= "userdata" then return x end
+  local kind = getmetatable(x)
+  if kind == "lutile tensor map" then return x:bytes() end
+  if kind == "lutile device buffer" then return x:address() end
   return x.data:address() + x.offset * bits_of(x.dtype) // 8
 end
 
@@ -82,7 +86,7 @@ local function launcher(call, options)
   local grid = type(options.grid) == "table" and options.grid or { options.grid }
   return function(...)
     local arguments = table.pack(...)
-    for i = 1, arguments.n do arguments[i] = address_of(arguments[i]) end
+    for i = 1, arguments.n do arguments[i] = argument_of(arguments[i]) end
     local problem = call(grid[1], grid[2] or 1, grid[3] or 1, options.block,
       math.random(0, 1 << 30), table.unpack(arguments, 1, arguments.n))
     if problem then error(problem, 0) end

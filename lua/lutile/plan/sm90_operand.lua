@@ -36,25 +36,30 @@ end
 
 -- ---- The tile ----------------------------------------------------------------------------------
 
--- Atoms of 8 lines, one after the other along k, then along the rows: so a box of TMA has as many
--- lines as it may.
+-- Atoms of 8 lines, one after the other across the lines: so a box of TMA, whose lines follow each
+-- other, has as many as it may.
 local function shared_layout(o, rows)
-  return lutile.tile_to_shape(M.atom(o.major, o.width, o.dtype), { rows, o.k }, { 1, 0 })
+  return lutile.tile_to_shape(M.atom(o.major, o.width, o.dtype), { rows, o.k },
+    o.major == "K" and { 0, 1 } or { 1, 0 })
 end
 
--- Lines of k: one of the widest swizzle each, and any number of rows that come 8 by 8. Rows that no
--- matrix has are not loaded: the MMAs read whatever lies there, for sums that nobody reads.
+-- Lines of k: as long as they fit, and any number of rows that come 8 by 8. Rows that no matrix has
+-- are not loaded: the MMAs read whatever lies there, for sums that nobody reads.
 local function choose_lines_of_k(o, rows)
   if o.most_rows and o.most_rows < rows then
     o.loaded = (o.most_rows + LINES - 1) // LINES * LINES
     rows = o.loaded
   end
-  o.width, o.box_k = M.LINE_BYTES, o.k
-  o.box_rows = tma_modes.longest_run(o.modes, 1, rows, LINES)
-  if not tma_modes.run(o.modes, 2, o.k) then
-    fail("%s: a line of %d elements of k is no whole number of modes of %s, nor a part of one",
-      o.name, o.k, tostring(o.modes.layout))
+  local inner = o.modes.inner[2][1]
+  o.width = M.widest_swizzle(o.bytes, function(line)
+    return o.k % line == 0 and (inner or line) % line == 0
+  end)
+  if not o.width then
+    fail("%s: %d elements of k are no lines of 32, 64 or 128 bytes that TMA takes from %s", o.name,
+      o.k, tostring(o.modes.layout))
   end
+  o.box_k = o.width // o.bytes
+  o.box_rows = tma_modes.longest_run(o.modes, 1, rows, LINES)
 end
 
 -- Lines of rows: as long as they fit, and up to a tile's k of them.
