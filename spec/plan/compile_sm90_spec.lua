@@ -1,0 +1,75 @@
+-- NVRTC takes what gemm_sm90 plans for each type and schedule; sums stay in registers, and are made
+-- by MMAs of warpgroups that the compiler does not wait for one by one.
+
+local command = require "spec.support.command"
+local cubin = require "spec.support.cubin"
+local gemm_sm90 = require "lutile.plan.gemm_sm90"
+local support = require "spec.support.cuda"
+
+local function compile(p) return require "lutile.cuda".compile(p:compile_options(nil, "sm_90a")) end
+
+local CASES = {
+  { "in turn", { dtype = "f16" }, "HGMMA" },
+  { "tiles in parts, C and a bias", { dtype = "bf16", splits = 4, reads_c = true, bias = "row" },
+    "HGMMA" },
+  { "the widest in turn", { dtype = "bf16", tile = { 128, 192 }, ping_pong = true, splits = 4 },
+    "HGMMA" },
+  { "shared, clusters, row-major", { dtype = "f16", tile = { 128, 256 }, cluster = { 2, 1 },
+    a_major = "row", b_major = "row" }, "HGMMA" },
+  { "three warpgroups", { dtype = "f16", tile = { 192, 192 }, dependent = true }, "HGMMA" },
+  { "one warpgroup, few rows", { dtype = "bf16", tile = { 64, 64 }, most_rows = 16 }, "HGMMA" },
+  { "sums of f16", { dtype = "f16", acc = "f16", splits = 2 }, "HGMMA" },
+  { "tf32", { dtype = "tf32", splits = 2 }, "HGMMA" },
+  { "e4m3 by e5m2 in runs", { dtype = "e4m3", dtype_b = "e5m2", out = "f16", promote = 4,
+    scales = true }, "QGMMA" },
+  { "e5m2 to e4m3", { dtype = "e5m2", out = "e4m3", tile = { 128, 160 } }, "QGMMA" },
+  { "bytes", { dtype = "s8", dtype_b = "u8", splits = 2 }, "IGMMA" },
+  { "bytes to bytes", { dtype = "u8", out = "u8", bias = "column" }, "IGMMA" },
+  { "groups", { dtype = "bf16", grouped = true, reads_c = true }, "HGMMA" },
+  { "lines of 8 bytes", { dtype = "f16", d_align = 8 }, "HGMMA" },
+}
+
+describe("NVRTC compiles gemm_sm90", function()
+  local it_compiles = support.with_compiler(it, pending)
+  for _, case in ipairs(CASES) do
+    it_compiles("without local memory: " .. case[1], function()
+      assert.equal(0, cubin.stack_bytes(compile(gemm_sm90.new(case[2])):image()))
+    end)
+  end
+
+  it_compiles("and local memory is seen where there is some", function()
+    local kernel = require "lutile.cuda".compile { arch = "sm_90a", name = "shuffle",
+      source = [[extern "C" __global__ void shuffle(int *p, int n) {
+        int a[64];
+        for (int i = 0; i < 64; i++) a[i] = p[i];
+        for (int i = 0; i < n; i++) p[i] = a[p[i] & 63];
+      }]] }
+    assert.equal(256, cubin.stack_bytes(kernel:image()))
+  end)
+end)
+
+describe("gemm_sm90 in machine code", function()
+  local function sass(p)
+    local file = command.file(compile(p):image())
+    local pipe = io.popen("cuobjdump -sass " .. command.quote(file))
+    local text = pipe:read "a"
+    pipe:close()
+    os.remove(file)
+    return text
+  end
+
+  local has_all = support.has_compiler and support.has_program "cuobjdump"
+  local it_shows = has_all and it or function(name) pending(name .. " (no NVRTC or cuobjdump)") end
+  for _, case in ipairs(CASES) do
+    local what, options, instruction = table.unpack(case)
+    it_shows(("has %s, and neither MMAs of warps nor local memory: %s"):format(instruction, what),
+      function()
+        local text = sass(gemm_sm90.new(options))
+        assert.truthy(text:find(instruction))
+        assert.truthy(text:find "UTMALDG")
+        for _, name in ipairs { "HMMA", "QMMA", "IMMA", "STL", "LDL" } do
+          assert.is_nil(text:find("%f[%u]" .. name .. "%f[%U]"), name)
+        end
+      end)
+  end
+end)
