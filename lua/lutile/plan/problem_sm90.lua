@@ -2,6 +2,7 @@
 
 local gemm_sm90 = require "lutile.plan.gemm_sm90"
 local matrix = require "lutile.plan.matrix"
+local model = require "lutile.plan.model_sm90"
 local roles = require "lutile.plan.roles"
 local tma = require "lutile.plan.tma"
 local wgmma = require "lutile.plan.wgmma"
@@ -13,6 +14,7 @@ local Plan = M.Plan
 local function fail(message, ...) error(message:format(...), 0) end
 
 local MOST_VECTOR = 8 -- bytes; matrices of whole 16 bytes are TMA's
+local MOST_LINE = 128 -- bytes of k in a stage
 
 -- ---- Matrices ----------------------------------------------------------------------------------
 
@@ -50,6 +52,37 @@ local function describe(p, a, b, d)
   end
 end
 
+-- ---- Tiles -------------------------------------------------------------------------------------
+
+local function is_known(...)
+  for _, x in ipairs { ... } do if not math.type(x) then return false end end
+  return true
+end
+
+-- What the model of the chip wants to know; sizes only where they do not come with the launch.
+local function sizes_of(p, a, d)
+  local sizes = { bytes = a.bytes, out_bytes = d.bytes, multiprocessors = p.multiprocessors }
+  if is_known(d.row.extent, d.column.extent, a.column.extent, d.batch.extent) then
+    sizes.M, sizes.N, sizes.K, sizes.L = d.row.extent, d.column.extent, a.column.extent,
+      d.batch.extent
+  end
+  return sizes
+end
+
+-- The tile and what goes with it, unless the script has chosen.
+local function choose_tile(p, a, d)
+  if p.tile or p.ping_pong ~= nil then return end
+  local choice, parts, time = model.choose(sizes_of(p, a, d))
+  p.tile = { choice.tile[1], choice.tile[2], MOST_LINE // a.bytes }
+  p.ping_pong, p.splits = choice.ping_pong or false, p.splits or parts
+  if p.dependent == nil then p.dependent = model.is_short(time) end
+  p.reasons[#p.reasons + 1] = ("tile %dx%d, %s%s%s"):format(p.tile[1], p.tile[2],
+    p.ping_pong and "consumers take turns" or "consumers share each",
+    p.splits > 1 and (", in %d parts along k"):format(p.splits) or "",
+    time and (": %.3g us on %d multiprocessors, by the model"):format(time, p.multiprocessors)
+      or ": sizes are known at launch only")
+end
+
 -- ---- Plans -------------------------------------------------------------------------------------
 
 local function major_of(m) return m.unit == "row" and "row" or "k" end
@@ -63,6 +96,7 @@ function M.plan(p, a, b, d)
   check_operand(p, b, p.dtype_b)
   choose_writer(p, d)
   describe(p, a, b, d)
+  choose_tile(p, a, d)
   p.a_major, p.b_major = major_of(a), major_of(b)
   p.title = ("gemm: %s x %s -> %s, sums of %s, by wgmma"):format(p.dtype, p.dtype_b, p.out, p.acc)
   return gemm_sm90.new(p)

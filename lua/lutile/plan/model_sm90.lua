@@ -1,0 +1,67 @@
+-- The tile of gemm_sm90 and its schedule, by a model of the chip: which of a few candidates would
+-- take the least time for the sizes at hand, in microseconds, as measured on an H200.
+
+local M = {}
+
+-- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
+-- cores' rate such tiles reach where there are many of them.
+local CANDIDATES = {
+  { tile = { 128, 128 }, ping_pong = true, rate = 1 },
+  { tile = { 128, 256 }, rate = 1.02 },
+  { tile = { 128, 64 }, rate = 0.83 },
+  { tile = { 64, 128 }, rate = 0.85 },
+  { tile = { 64, 64 }, rate = 0.7 },
+  { tile = { 64, 32 }, rate = 0.5 },
+}
+
+local LINE_BYTES = 128                            -- of k, of a stage
+local RATE = { [1] = 12e6, [2] = 6e6, [4] = 3e6 } -- FLOP of a multiprocessor in a us
+local MEMORY = 3.6e6  -- bytes that come from memory in a us
+local START = 1.6     -- us until the first stage is there, and after the last one
+local WRITE = 1e-4    -- us to write an element of a tile
+local COMBINE = 2     -- us until the sums of a tile's parts are added up
+local MOST_PARTS, LEAST_STAGES = 8, 4
+local MOST_SHORT = 50 -- us up to which starts of kernels are worth hiding
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- Parts along k of tiles that leave multiprocessors idle.
+local function count_parts(tiles, s)
+  local stages = ceil_div(s.K * s.bytes, LINE_BYTES)
+  return math.max(1, math.min(MOST_PARTS, s.multiprocessors // tiles, stages // LEAST_STAGES))
+end
+
+local function count_tiles(c, s)
+  return ceil_div(s.M, c.tile[1]) * ceil_div(s.N, c.tile[2]) * s.L
+end
+
+-- us for M x N x K, L batches, by tiles as of candidate c in so many parts.
+local function estimate(c, s, parts)
+  local area = c.tile[1] * c.tile[2]
+  local rounds = ceil_div(count_tiles(c, s), s.multiprocessors)
+  local of_tile = 2 * area * s.K / (RATE[s.bytes] * c.rate) / parts
+  -- Writing is hidden where another consumer multiplies, but for the last tile's.
+  local writes = (c.ping_pong and 1 or rounds) * area * WRITE
+  local time = rounds * of_tile + writes + (parts > 1 and COMBINE or 0)
+  local bytes = s.bytes * s.K * (s.M + s.N) * s.L + s.out_bytes * s.M * s.N * s.L
+  return START + math.max(time, bytes / MEMORY)
+end
+
+-- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors}: the candidate with the least time, the
+-- parts of its tiles, and that time; without M, sizes that are known at launch only, the first.
+function M.choose(s)
+  if not s.M then return CANDIDATES[1], 1 end
+  local best, best_parts, least
+  for _, c in ipairs(CANDIDATES) do
+    for _, parts in ipairs { 1, count_parts(count_tiles(c, s), s) } do
+      local time = estimate(c, s, parts)
+      if not least or time < least then best, best_parts, least = c, parts, time end
+    end
+  end
+  return best, best_parts, least
+end
+
+-- Whether a kernel of that time should start while the one before ends.
+function M.is_short(time) return time ~= nil and time < MOST_SHORT end
+
+return M
