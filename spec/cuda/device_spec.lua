@@ -85,6 +85,81 @@ describe("on a device,", function()
     assert.is_true(gemm:occupancy(256) >= 1)
   end)
 
+  -- After a while these go through graphs, each of which runs while it gets its next arguments.
+  it_runs("launches that repeat keep their order and their arguments", function()
+    local k = kernel("unsigned *p, unsigned x, long long cycles", [[
+  const long long start = clock64();
+  while (clock64() - start < cycles) {}
+  p[0] = p[0] * 3 + x;]])
+    local own <close> = cuda.stream()
+    for _, stream in ipairs { false, own } do
+      stream = stream or nil
+      local p, wanted = cuda.tensor("s32", 2), 0
+      p.data:fill(0, stream)
+      local run = k:launch { stream = stream }
+      for i = 1, 400 do
+        if i % 7 == 0 then k:launch { stream = stream, block = 1, shared = 8 } (p, i, 0)
+        else run(p, i % 5 == 0 and 1 or i, i % 3 * 20000) end
+        wanted = (wanted * 3 + (i % 7 ~= 0 and i % 5 == 0 and 1 or i)) & 0xffffffff
+      end
+      assert.equal(wanted, p:to_host(stream)(0) & 0xffffffff)
+    end
+  end)
+
+  it_runs("launches that repeat on several streams run side by side", function()
+    local k = kernel("long long cycles", [[
+  const long long start = clock64();
+  while (clock64() - start < cycles) {}]])
+    local streams, runs = {}, {}
+    for i = 1, 4 do
+      streams[i] = cuda.stream()
+      runs[i] = k:launch { stream = streams[i] }
+      for _ = 1, 30 do runs[i](1) end
+    end
+    local function time(cycles, count)
+      cuda.synchronize()
+      local first, last = cuda.event(), cuda.event()
+      first:record(streams[1])
+      for i = 1, count do runs[i](cycles) end
+      for i = 2, count do streams[1]:wait(cuda.event():record(streams[i])) end
+      last:record(streams[1])
+      return first:elapsed(last)
+    end
+    local one, all = time(4000000, 1), time(4000000, 4)
+    assert.is_true(all < 2 * one)
+    for _, s in ipairs(streams) do s:close() end
+  end)
+
+  it_runs("a stream records launches that were repeated", function()
+    local k = kernel("int *p, int x", "p[0] += x;")
+    local p = cuda.tensor("s32", 1)
+    local s <close> = cuda.stream()
+    p.data:fill(0, s)
+    local run = k:launch { stream = s }
+    for _ = 1, 40 do run(p, 1) end
+    local g <close> = s:capture(function()
+      for _ = 1, 3 do run(p, 100) end
+    end)
+    for _ = 1, 2 do
+      run(p, 1)
+      g:launch(s)
+    end
+    assert.equal(642, p:to_host(s)(0))
+  end)
+
+  it_runs("launches in clusters repeat", function()
+    if cuda.device().major < 9 then return end
+    local k = kernel("int *p, int x", [[
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  p[blockIdx.x] = rank + x;]])
+    local p = cuda.tensor("s32", 8)
+    local run = k:launch { grid = 8, cluster = 4 }
+    for x = 1, 40 do run(p, x) end
+    local got = p:to_host()
+    for i = 0, 7 do assert.equal(40 + i % 4, got(i)) end
+  end)
+
   it_runs("streams run side by side, and wait for events", function()
     local k = kernel("int *p, int x", "p[0] = p[0] * 10 + x;")
     local s, t = cuda.stream(), cuda.stream()

@@ -221,6 +221,7 @@ static int run_launcher(lua_State *L) {
   uint64_t block[LTL_MAX_BLOCK / 8];
   void *pointers[LTL_MAX_PARAMETERS];
   check_count(L, k);
+  memset(block, 0, k->block_size); /* padding too: launches compare their arguments */
   if (r->stream != NULL && r->stream->cuda == NULL)
     return luaL_error(L, "kernel '%s': the stream is closed", k->name);
   call c = {L, S, C, r, NULL, 0};
