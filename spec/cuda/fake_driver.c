@@ -24,6 +24,7 @@ enum {
   SUCCESS = 0,
   INVALID_VALUE = 1,
   OUT_OF_MEMORY = 2,
+  OPERATING_SYSTEM = 304,
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
   NOT_SUPPORTED = 801
@@ -212,6 +213,7 @@ static const struct {
     {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {OPERATING_SYSTEM, "CUDA_ERROR_OPERATING_SYSTEM", "OS call failed"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}};
 
 static int find_error(int error, const char **text, int wants_name) {

@@ -202,10 +202,27 @@ static bool make_room(lt_cuda *cuda, lt_cuda_kernel *k) {
   return k->loaded != NULL;
 }
 
-static int attribute(lt_cuda *cuda, CUfunction function, CUfunction_attribute which) {
+/* 0 where it fails; '*result' keeps the first failure. */
+static int attribute(lt_cuda *cuda, CUfunction function, CUfunction_attribute which,
+                     CUresult *result) {
   int value = 0;
-  cuda->driver.cuFuncGetAttribute(&value, which, function);
-  return value;
+  CUresult own = cuda->driver.cuFuncGetAttribute(&value, which, function);
+  if (*result == CUDA_SUCCESS) *result = own;
+  return own == CUDA_SUCCESS ? value : 0;
+}
+
+static bool check_attributes(lt_cuda *cuda, const lt_cuda_kernel *k, CUresult result) {
+  return ltD_check_for(cuda, result, "cuFuncGetAttribute", " for kernel '%s'", k->name);
+}
+
+static bool find_function(lt_cuda *cuda, const lt_cuda_kernel *k, CUmodule module, ltD_loaded *l) {
+  CUresult result = cuda->driver.cuModuleGetFunction(&l->function, module, k->name);
+  if (!ltD_check_for(cuda, result, "cuModuleGetFunction", " for kernel '%s' (is it extern \"C\"?)",
+                     k->name))
+    return false;
+  l->static_shared =
+      (size_t)attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &result);
+  return check_attributes(cuda, k, result);
 }
 
 /* Within the device's context. */
@@ -216,14 +233,11 @@ static bool load(lt_cuda *cuda, lt_cuda_kernel *k, int device) {
   if (!ltD_check_for(cuda, result, "cuModuleLoadData", " for kernel '%s', compiled for %s", k->name,
                      k->arch))
     return false;
-  result = cuda->driver.cuModuleGetFunction(&l->function, module, k->name);
-  if (!ltD_check_for(cuda, result, "cuModuleGetFunction", " for kernel '%s' (is it extern \"C\"?)",
-                     k->name)) {
+  if (!find_function(cuda, k, module, l)) {
     cuda->driver.cuModuleUnload(module);
     return false;
   }
   l->module = module;
-  l->static_shared = (size_t)attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   cuda->statistics.loads++;
   return true;
 }
@@ -241,12 +255,13 @@ bool lt_cuda_get_resources(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
   CUcontext before;
   ltD_loaded *l = ltD_enter_kernel(cuda, kernel, device, &before);
   if (l == NULL) return false;
-  out->registers = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_NUM_REGS);
-  out->local_memory = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  CUresult result = CUDA_SUCCESS;
+  out->registers = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_NUM_REGS, &result);
+  out->local_memory = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &result);
   out->shared_memory = (int)l->static_shared;
-  out->max_threads = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  out->max_threads = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &result);
   ltD_leave(cuda, device, before);
-  return true;
+  return check_attributes(cuda, kernel, result);
 }
 
 bool lt_cuda_get_parameter(lt_cuda *cuda, lt_cuda_kernel *kernel, int device, size_t i,

@@ -65,7 +65,7 @@ bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
   ltD_leave(cuda, device, before);
   if (!good) return false;
   if (result != CUDA_SUCCESS)
-    return ltD_check_for(cuda, result, "cuLaunchKernel",
+    return ltD_check_for(cuda, result, has_attributes(l) ? "cuLaunchKernelEx" : "cuLaunchKernel",
                          " for kernel '%s', grid %u x %u x %u, block %u x %u x %u, shared %zu",
                          kernel->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
                          l->block[2], l->shared);
