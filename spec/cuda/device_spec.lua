@@ -233,6 +233,28 @@ describe("on a device,", function()
     for i = 0, 7 do assert.equal(i % 4, got(i)) end
   end)
 
+  it_runs("tf32 is rounded as the machine rounds it, NaNs and infinities too", function()
+    local k = kernel("unsigned *bits, int *wrong", [[
+  const unsigned x = bits[threadIdx.x], ours = ptx::round_tf32(x);
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(x));
+  const unsigned taken = ours & 0xffffe000u; // what mma sees of it
+  const bool are_nans = (taken & rounded & 0x7f800000u) == 0x7f800000u &&
+                        (taken & 0x7fffffu) && (rounded & 0x7fffffu);
+  if (taken != rounded && !are_nans) atomicAdd(wrong, 1);]], { prelude = '#include "ptx.cuh"' })
+    local patterns = { 0, 1, 0xfff, 0x1000, 0x3f800fff, 0x3f801000, 0x3f802fff, 0x3f803000,
+      0x7f7fefff, 0x7f7fffff, 0x7f800000, 0x7f802000, 0x7fc00000, 0x7fffefff, 0x7ffff000,
+      0x7fffffff }
+    for i = 1, 16 do patterns[16 + i] = patterns[i] | 1 << 31 end
+    for i = 33, 256 do patterns[i] = math.random(0, 0xffffffff) end
+    local bits = lutile.make_tensor("s32", 256)
+    for i, x in ipairs(patterns) do bits[i - 1] = ("<i4"):unpack(("<I4"):pack(x)) end
+    local wrong = cuda.tensor("s32", 1)
+    wrong.data:fill(0)
+    k:launch { block = 256 } (bits:to(cuda), wrong)
+    assert.equal(0, wrong:to_host()(0))
+  end)
+
   it_runs("pinned memory is copied by a stream of its own", function()
     local h = cuda.pinned("f32", lutile.parse "1000:1")
     for i = 0, 999 do h[i] = i end
