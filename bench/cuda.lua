@@ -165,20 +165,26 @@ extern "C" __global__ void full(lutile::tensor<lutile::f16, layout::A> a,
 ]] }
   local empty = cuda.compile { name = "empty", source = 'extern "C" __global__ void empty() {}' }
   local stream = cuda.stream()
-  local options = { grid = 1, block = 32 }
-  local run, run_empty = kernel:launch(options), empty:launch(options)
-  report_launch("3 tensors and 2 numbers", function() run(A, A, A, 7, 1.5) end)
-  report_launch("no arguments", function() run_empty() end)
-  report_launch("3 tensors, options made anew", function()
-    kernel:launch { grid = 1, block = 32 } (A, A, A, 7, 1.5)
-  end)
-  options.stream = stream
-  local again, again_empty = kernel:launch(options), empty:launch(options)
-  report_launch("3 tensors, on a stream", function() again(A, A, A, 7, 1.5) end)
-  report_launch("no arguments, on a stream", function() again_empty() end)
+  for _, case in ipairs { { "", nil }, { ", on a stream", stream } } do
+    local options = { grid = 1, block = 32, stream = case[2] }
+    local run, run_empty, n = kernel:launch(options), empty:launch(options), 0
+    report_launch("3 tensors and 2 numbers" .. case[1], function() run(A, A, A, 7, 1.5) end)
+    report_launch("the same, one of them new" .. case[1], function()
+      n = n + 1
+      run(A, A, A, n, 1.5)
+    end)
+    report_launch("the same, options made anew" .. case[1], function()
+      kernel:launch { grid = 1, block = 32, stream = case[2] } (A, A, A, 7, 1.5)
+    end)
+    report_launch("no arguments" .. case[1], function() run_empty() end)
+  end
+  local again = kernel:launch { grid = 1, block = 32, stream = stream }
   local graph = stream:capture(function() for _ = 1, 200 do again(A, A, A, 7, 1.5) end end)
   print(("replay of a graph of 200 such launches: %.2f us of the host")
     :format(host_time(function() graph:launch(stream) end)))
+  -- From the first dependent launch on, every launch is by itself.
+  kernel:launch { grid = 1, block = 32, dependent = true } (A, A, A, 7, 1.5)
+  report_launch("3 tensors, by itself", function() again(A, A, A, 7, 1.5) end)
 end
 
 -- ---- Compiling ---------------------------------------------------------------------------------

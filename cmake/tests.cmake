@@ -36,7 +36,7 @@ if(LUTILE_CUDA AND LUTILE_CUDA_INCLUDE_DIR)
   target_link_libraries(cuda_states PRIVATE lutile_lua ${LUTILE_LUA_LIBRARIES})
   add_test(NAME cuda_states COMMAND cuda_states)
   set_tests_properties(cuda_states PROPERTIES ENVIRONMENT
-    "LUTILE_LIBCUDA=$<TARGET_FILE:cuda_fake_driver>;LUTILE_CACHE=${PROJECT_BINARY_DIR}/cuda_cache")
+    "LUTILE_LIBCUDA=$<TARGET_FILE:cuda_fake_driver>;LUTILE_CACHE=${PROJECT_BINARY_DIR}/cuda_cache;FAKE_CUDA_ARGUMENTS=16,4")
 endif()
 
 file(GLOB embed_tests CONFIGURE_DEPENDS spec/embed/*.c)

@@ -15,13 +15,19 @@ struct Run {
 
   unsigned words[kWords];
 
-  DEVICE static Run load(const void *source) {
+  DEVICE void store(void *target) const { ptx::store_global<kBytes>(target, words); }
+
+  /* Without a branch: where the condition is false, zeros are read, and nothing is written. */
+  DEVICE static Run load_if(bool condition, const void *source) {
     Run run;
-    ptx::load_global<kBytes>(run.words, source);
+    run.clear();
+    ptx::load_global_if<kBytes>(condition, run.words, source);
     return run;
   }
 
-  DEVICE void store(void *target) const { ptx::store_global<kBytes>(target, words); }
+  DEVICE void store_if(bool condition, void *target) const {
+    ptx::store_global_if<kBytes>(condition, target, words);
+  }
 
   DEVICE void clear() {
 #pragma unroll

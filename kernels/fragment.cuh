@@ -32,9 +32,6 @@ struct Loader {
       ptx::load_shared(*words, address(from, i + step * kLoads));
     else
       *words = gather(from, i + step * kLoads);
-    if constexpr (Operand::kRounds)
-#pragma unroll
-      for (int w = 0; w < Operand::kWordsOfLoad; w++) words[w] = ptx::round_tf32(words[w]);
   }
 
  private:
@@ -64,5 +61,12 @@ struct Fragment {
 #pragma unroll
     for (int i = 0; i < Loader<Operand>::kLoads; i++)
       Loader<Operand>::load(words + i * Operand::kWordsOfLoad, from, step, i);
+  }
+
+  /* Before they are multiplied, and not where they are loaded, which would wait for the load. */
+  DEVICE void round() {
+    if constexpr (Operand::kRounds)
+#pragma unroll
+      for (int w = 0; w < Operand::kWords; w++) words[w] = ptx::round_tf32(words[w]);
   }
 };

@@ -233,7 +233,7 @@ DEVICE void accumulate(Accumulators &acc, Copier<plan::A> &copy_a, Copier<plan::
   const unsigned from_a = shared + plan::A::load(threadIdx.x);
   const unsigned from_b = shared + kStagesOfB + plan::B::load(threadIdx.x);
 
-#pragma unroll
+#pragma unroll 1 /* unrolled, it takes the compiler longer and the kernel as long */
   for (int stage = 0; stage < plan::kStages - 1; stage++) {
     copy_a.template copy<kCopySteps>(stage, k - stage * plan::kBlockK, kAllSteps);
     copy_b.template copy<kCopySteps>(stage, k - stage * plan::kBlockK, kAllSteps);
@@ -268,12 +268,16 @@ DEVICE void accumulate(Accumulators &acc, Copier<plan::A> &copy_a, Copier<plan::
         copy_b.template copy<kCopySteps>(write, k_left, step);
       }
       if (plan::kAsync && step == kCopySteps - 1) ptx::commit_copies();
+      a[step % 2].round();
+      b[step % 2].round();
       multiply(acc, a[step % 2], b[step % 2]);
     }
   }
 }
 
 /* ---- Registers to global memory ------------------------------------------------------------- */
+
+constexpr int kElementBytes = sizeof(plan::Element::Bits);
 
 /* Value i of an accumulator's registers. */
 DEVICE auto value_of(const Accumulators &acc, unsigned i) {
@@ -282,14 +286,22 @@ DEVICE auto value_of(const Accumulators &acc, unsigned i) {
   return plan::Accumulator::decode((plan::Accumulator::Bits)(acc[i / kValues] >> i % kValues * kBits));
 }
 
-/* A matrix of D's elements; where a run is more than one element, its columns are contiguous. */
+/*
+** A matrix of D's elements, from the thread's first one on; where a run is more than one element, its
+** columns are contiguous.
+*/
 struct Output {
-  char *data;
+  char *first;
   long long row_stride, column_stride;
 
-  DEVICE void *at(int row, int column) const {
-    long long columns = plan::kRun > 1 ? 1 : column_stride;
-    return data + (row * row_stride + column * columns) * (long long)sizeof(plan::Element::Bits);
+  DEVICE Output(char *data, long long row_stride, long long column_stride, int row, int column)
+      : row_stride(row_stride), column_stride(plan::kRun > 1 ? 1 : column_stride) {
+    first = data;
+    first = at(row, column);
+  }
+
+  DEVICE char *at(int rows, int columns) const {
+    return first + (rows * row_stride + columns * column_stride) * kElementBytes;
   }
 };
 
@@ -297,47 +309,50 @@ using Run = epilogue::Run<plan::Element, plan::kRun>;
 
 struct Epilogue {
   Output c, d;
-  const void *bias;
+  const char *bias;
   plan::Compute alpha, beta;
+  int row, column; /* of the thread's first value */
+  int m, n;
 
-  DEVICE plan::Compute bias_at(int row, int column) const {
-    int i = plan::kBias == plan::kPerRow ? row : column;
-    auto bits = static_cast<const plan::Element::Bits *>(bias)[i];
+  DEVICE plan::Compute bias_at(int i, bool is_inside) const {
+    auto bits = epilogue::Run<plan::Element, 1>::load_if(is_inside, bias + i * kElementBytes).get(0);
     return (plan::Compute)plan::Element::decode(bits);
   }
 
-  /* A run of accumulators, from value 'first' in the plan's order, to its place in D. */
-  DEVICE void write(const Accumulators &acc, unsigned first, int row, int column) const {
+  /*
+  ** A run of accumulators, from value 'first' in the plan's order, to its place in D. Nothing here
+  ** branches: all rows of a thread have their addresses in common with one another, and so have
+  ** columns.
+  */
+  DEVICE void write(const Accumulators &acc, unsigned first) const {
+    const int rows = plan::c_row_step(plan::run_value(first));
+    const int columns = plan::c_column_step(plan::run_value(first));
+    const bool is_inside = row + rows < m && column + columns < n;
     Run old, run;
     run.clear();
-    if constexpr (plan::kReadsC) old = Run::load(c.at(row, column));
+    if constexpr (plan::kReadsC) old = Run::load_if(is_inside, c.at(rows, columns));
 #pragma unroll
     for (int e = 0; e < plan::kRun; e++) {
       plan::Compute x = (plan::Compute)value_of(acc, plan::run_value(first + e));
       x *= alpha;
       if constexpr (plan::kReadsC) x += beta * (plan::Compute)plan::Element::decode(old.get(e));
-      if constexpr (plan::kBias != plan::kNone) x += bias_at(row, column + e);
-      run.set(e, plan::Element::encode(plan::epilogue(x, row, column + e)));
+      if constexpr (plan::kBias == plan::kPerRow) x += bias_at(row + rows, is_inside);
+      if constexpr (plan::kBias == plan::kPerColumn) x += bias_at(column + columns + e, is_inside);
+      run.set(e, plan::Element::encode(plan::epilogue(x, row + rows, column + columns + e)));
     }
-    run.store(d.at(row, column));
+    run.store_if(is_inside, d.at(rows, columns));
+  }
+
+  DEVICE void write_all(const Accumulators &acc) const {
+#pragma unroll
+    for (unsigned i = 0; i < plan::kValuesOfC; i += plan::kRun) write(acc, i);
   }
 };
-
-DEVICE void write_tile(const Epilogue &epilogue, const Accumulators &acc, Tile tile, int m, int n) {
-  const int row = tile.m + (int)plan::c_row(threadIdx.x);
-  const int column = tile.n + (int)plan::c_column(threadIdx.x);
-#pragma unroll
-  for (unsigned i = 0; i < plan::kValuesOfC; i += plan::kRun) {
-    int r = row + (int)plan::c_row_step(plan::run_value(i));
-    int c = column + (int)plan::c_column_step(plan::run_value(i));
-    if (r < m && c < n) epilogue.write(acc, i, r, c);
-  }
-}
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
-    gemm(const char *a, const char *b, char *c, char *d, const void *bias, int m, int n, int k,
+    gemm(const char *a, const char *b, char *c, char *d, const char *bias, int m, int n, int k,
          int batches, long long a_row, long long a_k, long long a_batch, long long b_row,
          long long b_k, long long b_batch, long long c_row, long long c_column, long long c_batch,
          long long d_row, long long d_column, long long d_batch, plan::Compute alpha,
@@ -345,7 +360,6 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
   extern __shared__ __align__(128) char shared[];
   const Tile tile = tile_of(blockIdx.x, m, n);
   const unsigned stages = ptx::shared_address(shared);
-  const int bytes = sizeof(plan::Element::Bits);
 
   const long long batch = blockIdx.y + (long long)gridDim.y * blockIdx.z;
   if (batch >= batches) return;
@@ -358,10 +372,10 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
   for (int i = 0; i < (int)(sizeof acc / sizeof *acc); i++) acc[i] = 0;
   accumulate(acc, copy_a, copy_b, stages, k);
 
-  Epilogue epilogue = {{c + batch * c_batch * bytes, c_row, c_column},
-                       {d + batch * d_batch * bytes, d_row, d_column},
-                       bias,
-                       alpha,
-                       beta};
-  write_tile(epilogue, acc, tile, m, n);
+  const int row = tile.m + (int)plan::c_row(threadIdx.x);
+  const int column = tile.n + (int)plan::c_column(threadIdx.x);
+  Epilogue epilogue = {Output(c + batch * c_batch * kElementBytes, c_row, c_column, row, column),
+                       Output(d + batch * d_batch * kElementBytes, d_row, d_column, row, column),
+                       bias, alpha, beta, row, column, m, n};
+  epilogue.write_all(acc);
 }

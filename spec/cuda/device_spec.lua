@@ -85,6 +85,81 @@ describe("on a device,", function()
     assert.is_true(gemm:occupancy(256) >= 1)
   end)
 
+  -- After a while these go through graphs, each of which runs while it gets its next arguments.
+  it_runs("launches that repeat keep their order and their arguments", function()
+    local k = kernel("unsigned *p, unsigned x, long long cycles", [[
+  const long long start = clock64();
+  while (clock64() - start < cycles) {}
+  p[0] = p[0] * 3 + x;]])
+    local own <close> = cuda.stream()
+    for _, stream in ipairs { false, own } do
+      stream = stream or nil
+      local p, wanted = cuda.tensor("s32", 2), 0
+      p.data:fill(0, stream)
+      local run = k:launch { stream = stream }
+      for i = 1, 400 do
+        if i % 7 == 0 then k:launch { stream = stream, block = 1, shared = 8 } (p, i, 0)
+        else run(p, i % 5 == 0 and 1 or i, i % 3 * 20000) end
+        wanted = (wanted * 3 + (i % 7 ~= 0 and i % 5 == 0 and 1 or i)) & 0xffffffff
+      end
+      assert.equal(wanted, p:to_host(stream)(0) & 0xffffffff)
+    end
+  end)
+
+  it_runs("launches that repeat on several streams run side by side", function()
+    local k = kernel("long long cycles", [[
+  const long long start = clock64();
+  while (clock64() - start < cycles) {}]])
+    local streams, runs = {}, {}
+    for i = 1, 4 do
+      streams[i] = cuda.stream()
+      runs[i] = k:launch { stream = streams[i] }
+      for _ = 1, 30 do runs[i](1) end
+    end
+    local function time(cycles, count)
+      cuda.synchronize()
+      local first, last = cuda.event(), cuda.event()
+      first:record(streams[1])
+      for i = 1, count do runs[i](cycles) end
+      for i = 2, count do streams[1]:wait(cuda.event():record(streams[i])) end
+      last:record(streams[1])
+      return first:elapsed(last)
+    end
+    local one, all = time(4000000, 1), time(4000000, 4)
+    assert.is_true(all < 2 * one)
+    for _, s in ipairs(streams) do s:close() end
+  end)
+
+  it_runs("a stream records launches that were repeated", function()
+    local k = kernel("int *p, int x", "p[0] += x;")
+    local p = cuda.tensor("s32", 1)
+    local s <close> = cuda.stream()
+    p.data:fill(0, s)
+    local run = k:launch { stream = s }
+    for _ = 1, 40 do run(p, 1) end
+    local g <close> = s:capture(function()
+      for _ = 1, 3 do run(p, 100) end
+    end)
+    for _ = 1, 2 do
+      run(p, 1)
+      g:launch(s)
+    end
+    assert.equal(642, p:to_host(s)(0))
+  end)
+
+  it_runs("launches in clusters repeat", function()
+    if cuda.device().major < 9 then return end
+    local k = kernel("int *p, int x", [[
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  p[blockIdx.x] = rank + x;]])
+    local p = cuda.tensor("s32", 8)
+    local run = k:launch { grid = 8, cluster = 4 }
+    for x = 1, 40 do run(p, x) end
+    local got = p:to_host()
+    for i = 0, 7 do assert.equal(40 + i % 4, got(i)) end
+  end)
+
   it_runs("streams run side by side, and wait for events", function()
     local k = kernel("int *p, int x", "p[0] = p[0] * 10 + x;")
     local s, t = cuda.stream(), cuda.stream()
@@ -156,6 +231,28 @@ describe("on a device,", function()
     run(p)
     local got = p:to_host()
     for i = 0, 7 do assert.equal(i % 4, got(i)) end
+  end)
+
+  it_runs("tf32 is rounded as the machine rounds it, NaNs and infinities too", function()
+    local k = kernel("unsigned *bits, int *wrong", [[
+  const unsigned x = bits[threadIdx.x], ours = ptx::round_tf32(x);
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(x));
+  const unsigned taken = ours & 0xffffe000u; // what mma sees of it
+  const bool are_nans = (taken & rounded & 0x7f800000u) == 0x7f800000u &&
+                        (taken & 0x7fffffu) && (rounded & 0x7fffffu);
+  if (taken != rounded && !are_nans) atomicAdd(wrong, 1);]], { prelude = '#include "ptx.cuh"' })
+    local patterns = { 0, 1, 0xfff, 0x1000, 0x3f800fff, 0x3f801000, 0x3f802fff, 0x3f803000,
+      0x7f7fefff, 0x7f7fffff, 0x7f800000, 0x7f802000, 0x7fc00000, 0x7fffefff, 0x7ffff000,
+      0x7fffffff }
+    for i = 1, 16 do patterns[16 + i] = patterns[i] | 1 << 31 end
+    for i = 33, 256 do patterns[i] = math.random(0, 0xffffffff) end
+    local bits = lutile.make_tensor("s32", 256)
+    for i, x in ipairs(patterns) do bits[i - 1] = ("<i4"):unpack(("<I4"):pack(x)) end
+    local wrong = cuda.tensor("s32", 1)
+    wrong.data:fill(0)
+    k:launch { block = 256 } (bits:to(cuda), wrong)
+    assert.equal(0, wrong:to_host()(0))
   end)
 
   it_runs("pinned memory is copied by a stream of its own", function()

@@ -5,8 +5,12 @@
 **
 **   FAKE_CUDA_MEMORY     bytes of a device (default 1 GiB); FAKE_CUDA_DEVICES of them (default 1)
 **   FAKE_CUDA_CAPABILITY 80 or another (default 80)
-**   FAKE_CUDA_ARGUMENTS  sizes of a kernel's arguments, "8,4": launches write their bytes
+**   FAKE_CUDA_ARGUMENTS  sizes of a kernel's arguments, "8,4": launches write their bytes; what the
+**                        driver says of parameters, too, which it else does not know
 **   FAKE_CUDA_FAULT      an error number that synchronizing gives after a launch
+**   FAKE_CUDA_FAIL       "cuGraphLaunch=2": the call gives this error instead of doing its work;
+**                        "cuGraphLaunch=2,5" from the fifth time on; more of them after ";"
+**   FAKE_CUDA_CAPTURING  1: every stream is recorded, by somebody else
 */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +20,15 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700 };
+enum {
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  OPERATING_SYSTEM = 304,
+  NOT_FOUND = 500,
+  ILLEGAL_ADDRESS = 700,
+  NOT_SUPPORTED = 801
+};
 
 typedef struct allocation {
   struct allocation *next;
@@ -26,6 +38,7 @@ typedef struct allocation {
 static allocation *allocations;
 static size_t used;
 static int launches;
+static void *recorded; /* the stream that is captured */
 static void *current;
 static int contexts[16];
 
@@ -47,36 +60,63 @@ static size_t setting(const char *name, size_t otherwise) {
   return text == NULL ? otherwise : (size_t)strtoull(text, NULL, 10);
 }
 
+/* The error that FAKE_CUDA_FAIL has for a call, 'count' times made before. */
+static int failure(const char *call, unsigned count) {
+  const char *text = getenv("FAKE_CUDA_FAIL");
+  size_t length = strlen(call);
+  for (; text != NULL; text = strchr(text, ';')) {
+    text += *text == ';';
+    if (strncmp(text, call, length) != 0 || text[length] != '=') continue;
+    char *end;
+    int error = (int)strtol(text + length + 1, &end, 10);
+    return count + 1 < (*end == ',' ? strtoul(end + 1, NULL, 10) : 1) ? SUCCESS : error;
+  }
+  return SUCCESS;
+}
+
+#define MAY_FAIL()                          \
+  do {                                      \
+    static unsigned count;                  \
+    int error = failure(__func__, count++); \
+    if (error != SUCCESS) return error;     \
+  } while (0)
+
 static int fault(void) { return launches > 0 ? (int)setting("FAKE_CUDA_FAULT", SUCCESS) : SUCCESS; }
 
 /* ---- Devices -------------------------------------------------------------------------------- */
 
 API int cuInit(unsigned flags) {
+  MAY_FAIL();
   (void)flags;
   return SUCCESS;
 }
 
 API int cuDriverGetVersion(int *version) {
+  MAY_FAIL();
   *version = 13000;
   return SUCCESS;
 }
 
 API int cuDeviceGetCount(int *count) {
+  MAY_FAIL();
   *count = (int)setting("FAKE_CUDA_DEVICES", 1);
   return SUCCESS;
 }
 
 API int cuDeviceGet(int *device, int ordinal) {
+  MAY_FAIL();
   *device = ordinal;
   return SUCCESS;
 }
 
 API int cuDeviceGetName(char *name, int size, int device) {
+  MAY_FAIL();
   snprintf(name, (size_t)size, "Fake %d", device);
   return SUCCESS;
 }
 
 API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  MAY_FAIL();
   (void)device;
   *bytes = setting("FAKE_CUDA_MEMORY", (size_t)1 << 30);
   return SUCCESS;
@@ -84,6 +124,7 @@ API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 
 /* 108 multiprocessors, 163 KB of shared memory for a block that opts in, 227 KB since 9.0. */
 API int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  MAY_FAIL();
   (void)device;
   switch (attribute) {
     case 75: *value = (int)setting("FAKE_CUDA_CAPABILITY", 80) / 10; break;
@@ -101,6 +142,7 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device) {
 }
 
 API int cuDeviceCanAccessPeer(int *can, int device, int peer) {
+  MAY_FAIL();
   (void)device;
   (void)peer;
   *can = 1;
@@ -110,21 +152,25 @@ API int cuDeviceCanAccessPeer(int *can, int device, int peer) {
 /* ---- Contexts ------------------------------------------------------------------------------- */
 
 API int cuDevicePrimaryCtxRetain(void **context, int device) {
+  MAY_FAIL();
   *context = &contexts[device];
   return note_call("retain");
 }
 
 API int cuDevicePrimaryCtxRelease_v2(int device) {
+  MAY_FAIL();
   (void)device;
   return note_call("release");
 }
 
 API int cuCtxGetCurrent(void **context) {
+  MAY_FAIL();
   *context = current;
   return SUCCESS;
 }
 
 API int cuCtxSetCurrent(void *context) {
+  MAY_FAIL();
   current = context;
   return SUCCESS;
 }
@@ -133,20 +179,26 @@ API int cuCtxSetCurrent(void *context) {
 static void *below;
 
 API int cuCtxPushCurrent_v2(void *context) {
+  MAY_FAIL();
   below = current;
   current = context;
   return SUCCESS;
 }
 
 API int cuCtxPopCurrent_v2(void **context) {
+  MAY_FAIL();
   *context = current;
   current = below;
   return SUCCESS;
 }
 
-API int cuCtxSynchronize(void) { return fault(); }
+API int cuCtxSynchronize(void) {
+  MAY_FAIL();
+  return fault();
+}
 
 API int cuCtxEnablePeerAccess(void *context, unsigned flags) {
+  MAY_FAIL();
   (void)context;
   (void)flags;
   return SUCCESS;
@@ -161,6 +213,7 @@ static const struct {
     {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {OPERATING_SYSTEM, "CUDA_ERROR_OPERATING_SYSTEM", "OS call failed"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}};
 
 static int find_error(int error, const char **text, int wants_name) {
@@ -179,6 +232,7 @@ API int cuGetErrorString(int error, const char **text) { return find_error(error
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 API int cuMemAlloc_v2(uint64_t *p, size_t size) {
+  MAY_FAIL();
   if (size == 0) return INVALID_VALUE;
   if (size > setting("FAKE_CUDA_MEMORY", (size_t)1 << 30) - used) {
     note("out of memory");
@@ -195,6 +249,7 @@ API int cuMemAlloc_v2(uint64_t *p, size_t size) {
 }
 
 API int cuMemFree_v2(uint64_t p) {
+  MAY_FAIL();
   for (allocation **at = &allocations; *at != NULL; at = &(*at)->next) {
     allocation *a = *at;
     if (((uint64_t)(uintptr_t)(a + 1) + 255) / 256 * 256 != p) continue;
@@ -208,70 +263,116 @@ API int cuMemFree_v2(uint64_t p) {
 }
 
 API int cuMemGetInfo_v2(size_t *available, size_t *total) {
+  MAY_FAIL();
   *total = setting("FAKE_CUDA_MEMORY", (size_t)1 << 30);
   *available = *total - used;
   return SUCCESS;
 }
 
 API int cuMemHostRegister_v2(void *p, size_t size, unsigned flags) {
+  MAY_FAIL();
   (void)flags;
   if ((uintptr_t)p % 4096 != 0 || size % 4096 != 0) return INVALID_VALUE;
   return note_call("pin");
 }
 
 API int cuMemHostUnregister(void *p) {
+  MAY_FAIL();
   (void)p;
   return note_call("unpin");
 }
 
 API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream) {
+  MAY_FAIL();
   (void)stream;
   memcpy((void *)(uintptr_t)to, from, size);
   return SUCCESS;
 }
 
 API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream) {
+  MAY_FAIL();
   (void)stream;
   memcpy(to, (const void *)(uintptr_t)from, size);
   return SUCCESS;
 }
 
 API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, void *stream) {
+  MAY_FAIL();
   (void)stream;
   memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
   return SUCCESS;
 }
 
 API int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t size, void *stream) {
+  MAY_FAIL();
   (void)stream;
   memset((void *)(uintptr_t)to, byte, size);
   return SUCCESS;
 }
 
+/* ---- What launches pass --------------------------------------------------------------------- */
+
+static void note_arguments(void **arguments) {
+  const char *sizes = getenv("FAKE_CUDA_ARGUMENTS");
+  for (int i = 0; sizes != NULL && *sizes != '\0'; i++) {
+    char line[1024] = "argument", *end;
+    unsigned long size = strtoul(sizes, &end, 10);
+    for (unsigned long k = 0; k < size && k < 256; k++)
+      snprintf(line + strlen(line), 4, " %02x", ((unsigned char *)arguments[i])[k]);
+    note(line);
+    sizes = *end == ',' ? end + 1 : end;
+  }
+}
+
+/* Offset and size of argument i, as FAKE_CUDA_ARGUMENTS has them. */
+API int cuFuncGetParamInfo(void *function, size_t i, size_t *offset, size_t *size) {
+  MAY_FAIL();
+  const char *sizes = getenv("FAKE_CUDA_ARGUMENTS");
+  size_t at = 0;
+  (void)function;
+  if (sizes == NULL) return NOT_SUPPORTED;
+  for (; *sizes != '\0'; i--) {
+    char *end;
+    size_t bytes = strtoul(sizes, &end, 10), alignment = bytes < 8 ? bytes : 8;
+    at = (at + alignment - 1) / alignment * alignment;
+    *offset = at;
+    *size = bytes;
+    if (i == 0) return SUCCESS;
+    at += bytes;
+    sizes = *end == ',' ? end + 1 : end;
+  }
+  return INVALID_VALUE;
+}
+
 /* ---- Streams, events, graphs ---------------------------------------------------------------- */
 
 API int cuStreamCreate(void **stream, unsigned flags) {
+  MAY_FAIL();
   (void)flags;
   *stream = malloc(1);
   return note_call("stream");
 }
 
 API int cuStreamDestroy_v2(void *stream) {
+  MAY_FAIL();
   free(stream);
   return note_call("destroy stream");
 }
 
 API int cuStreamSynchronize(void *stream) {
+  MAY_FAIL();
   (void)stream;
   return fault();
 }
 
 API int cuStreamQuery(void *stream) {
+  MAY_FAIL();
   (void)stream;
   return SUCCESS;
 }
 
 API int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  MAY_FAIL();
   (void)stream;
   (void)event;
   (void)flags;
@@ -279,18 +380,83 @@ API int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
 }
 
 API int cuStreamBeginCapture_v2(void *stream, int mode) {
-  (void)stream;
+  MAY_FAIL();
   (void)mode;
+  recorded = stream;
   return note_call("begin capture");
 }
 
 API int cuStreamEndCapture(void *stream, void **graph) {
+  MAY_FAIL();
   (void)stream;
+  recorded = NULL;
   *graph = malloc(1);
   return note_call("end capture");
 }
 
+API int cuStreamIsCapturing(void *stream, int *status) {
+  MAY_FAIL();
+  *status = recorded != NULL && stream == recorded ? 1 : (int)setting("FAKE_CUDA_CAPTURING", 0);
+  return SUCCESS;
+}
+
+API int cuThreadExchangeStreamCaptureMode(int *mode) {
+  MAY_FAIL();
+  (void)mode;
+  return SUCCESS;
+}
+
+API int cuGraphCreate(void **graph, unsigned flags) {
+  MAY_FAIL();
+  (void)flags;
+  *graph = malloc(1);
+  return note_call("create graph");
+}
+
+/* CUDA_KERNEL_NODE_PARAMS, as far as it is looked at here. */
+typedef struct node_parameters {
+  void *function;
+  unsigned grid[3], block[3], shared;
+  void **arguments;
+} node_parameters;
+
+static int note_node(const char *what, const node_parameters *p) {
+  char line[160];
+  snprintf(line, sizeof line, "%s %ux%ux%u %ux%ux%u %u", what, p->grid[0], p->grid[1], p->grid[2],
+           p->block[0], p->block[1], p->block[2], p->shared);
+  note(line);
+  note_arguments(p->arguments);
+  return SUCCESS;
+}
+
+API int cuGraphAddKernelNode_v2(void **node, void *graph, const void *dependencies, size_t count,
+                                const node_parameters *parameters) {
+  MAY_FAIL();
+  (void)dependencies;
+  (void)count;
+  *node = graph;
+  return note_node("node", parameters);
+}
+
+API int cuGraphExecKernelNodeSetParams_v2(void *executable, void *node,
+                                          const node_parameters *parameters) {
+  MAY_FAIL();
+  (void)executable;
+  (void)node;
+  return note_node("set node", parameters);
+}
+
+API int cuGraphKernelNodeSetAttribute(void *node, int attribute, const unsigned *value) {
+  MAY_FAIL();
+  char line[80];
+  (void)node;
+  snprintf(line, sizeof line, "node attribute %d = %ux%ux%u", attribute, value[0], value[1],
+           value[2]);
+  return note_call(line);
+}
+
 API int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+  MAY_FAIL();
   (void)graph;
   (void)flags;
   *executable = malloc(1);
@@ -298,6 +464,7 @@ API int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned lon
 }
 
 API int cuGraphExecUpdate_v2(void *executable, void *graph, void *info) {
+  MAY_FAIL();
   (void)executable;
   (void)graph;
   (void)info;
@@ -305,49 +472,58 @@ API int cuGraphExecUpdate_v2(void *executable, void *graph, void *info) {
 }
 
 API int cuGraphLaunch(void *executable, void *stream) {
+  MAY_FAIL();
   (void)executable;
   (void)stream;
   return note_call("launch graph");
 }
 
 API int cuGraphExecDestroy(void *executable) {
+  MAY_FAIL();
   free(executable);
   return note_call("destroy executable");
 }
 
 API int cuGraphDestroy(void *graph) {
+  MAY_FAIL();
   free(graph);
   return note_call("destroy graph");
 }
 
 API int cuEventCreate(void **event, unsigned flags) {
+  MAY_FAIL();
   (void)flags;
   *event = malloc(1);
   return SUCCESS;
 }
 
 API int cuEventDestroy_v2(void *event) {
+  MAY_FAIL();
   free(event);
   return SUCCESS;
 }
 
 API int cuEventRecord(void *event, void *stream) {
+  MAY_FAIL();
   (void)event;
   (void)stream;
   return SUCCESS;
 }
 
 API int cuEventQuery(void *event) {
+  MAY_FAIL();
   (void)event;
   return SUCCESS;
 }
 
 API int cuEventSynchronize(void *event) {
+  MAY_FAIL();
   (void)event;
   return fault();
 }
 
 API int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
+  MAY_FAIL();
   (void)from;
   (void)to;
   *milliseconds = 1.5f;
@@ -357,17 +533,20 @@ API int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
 API int cuModuleLoadData(void **module, const void *image) {
+  MAY_FAIL();
   (void)image;
   *module = malloc(1);
   return note_call("load");
 }
 
 API int cuModuleUnload(void *module) {
+  MAY_FAIL();
   free(module);
   return note_call("unload");
 }
 
 API int cuModuleGetFunction(void **function, void *module, const char *name) {
+  MAY_FAIL();
   (void)name;
   *function = module;
   return SUCCESS;
@@ -404,6 +583,7 @@ API int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address
                                const uint64_t *extents, const uint64_t *strides,
                                const uint32_t *box, const uint32_t *element_strides, int interleave,
                                int swizzle, int promotion, int fill) {
+  MAY_FAIL();
   char line[512];
   int n = snprintf(line, sizeof line, "tensor map type %d swizzle %d promotion %d fill %d", type,
                    swizzle, promotion, fill);
@@ -421,12 +601,14 @@ API int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address
 
 /* 16 bytes of static shared memory, 32 registers, no spills. */
 API int cuFuncGetAttribute(int *value, int attribute, void *function) {
+  MAY_FAIL();
   (void)function;
   *value = attribute == 0 ? 1024 : attribute == 1 ? 16 : attribute == 4 ? 32 : 0;
   return SUCCESS;
 }
 
 API int cuFuncSetAttribute(void *function, int attribute, int value) {
+  MAY_FAIL();
   char line[64];
   (void)function;
   snprintf(line, sizeof line, "attribute %d = %d", attribute, value);
@@ -435,35 +617,56 @@ API int cuFuncSetAttribute(void *function, int attribute, int value) {
 
 API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads,
                                                     size_t shared) {
+  MAY_FAIL();
   (void)function;
   (void)shared;
   *blocks = 2048 / threads;
   return SUCCESS;
 }
 
-static void note_arguments(void **arguments) {
-  const char *sizes = getenv("FAKE_CUDA_ARGUMENTS");
-  for (int i = 0; sizes != NULL && *sizes != '\0'; i++) {
-    char line[1024] = "argument", *end;
-    unsigned long size = strtoul(sizes, &end, 10);
-    for (unsigned long k = 0; k < size && k < 256; k++)
-      snprintf(line + strlen(line), 4, " %02x", ((unsigned char *)arguments[i])[k]);
-    note(line);
-    sizes = *end == ',' ? end + 1 : end;
-  }
+static int note_launch(const unsigned grid[3], const unsigned block[3], unsigned shared,
+                       void **arguments) {
+  char line[160];
+  launches++;
+  snprintf(line, sizeof line, "launch %ux%ux%u %ux%ux%u %u", grid[0], grid[1], grid[2], block[0],
+           block[1], block[2], shared);
+  note(line);
+  note_arguments(arguments);
+  return SUCCESS;
 }
 
 API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                        void *stream, void **arguments, void **extra) {
-  char line[160];
+  MAY_FAIL();
+  const unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
   (void)function;
   (void)stream;
   (void)extra;
-  launches++;
-  snprintf(line, sizeof line, "launch %ux%ux%u %ux%ux%u %u", grid_x, grid_y, grid_z, block_x,
-           block_y, block_z, shared);
-  note(line);
-  note_arguments(arguments);
-  return SUCCESS;
+  return note_launch(grid, block, shared, arguments);
+}
+
+/* CUlaunchConfig; attributes have an id, padding, and 64 bytes. */
+typedef struct launch_config {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  const struct {
+    unsigned id, padding;
+    unsigned value[16];
+  } * attributes;
+  unsigned count;
+} launch_config;
+
+API int cuLaunchKernelEx(const launch_config *config, void *function, void **arguments,
+                         void **extra) {
+  MAY_FAIL();
+  (void)function;
+  (void)extra;
+  for (unsigned i = 0; i < config->count; i++) {
+    char line[80];
+    snprintf(line, sizeof line, "launch attribute %u = %u", config->attributes[i].id,
+             config->attributes[i].value[0]);
+    note(line);
+  }
+  return note_launch(config->grid, config->block, config->shared, arguments);
 }

@@ -11,6 +11,7 @@ static const char script[] =
     "local k = cuda.compile{name = 'f', layouts = {A = A.layout}, source =\n"
     "  'extern \"C\" __global__ void f(lutile::tensor<float, layout::A> a, int n) {}'}\n"
     "k:launch{grid = 2}(A, 3)\n"
+    "for n = 1, 20 do k:launch{}(A, n) end\n"
     "local s = cuda.stream()\n"
     "local g = s:capture(function() k:launch{stream = s}(A, 4) end)\n"
     "g:launch(s)\n"

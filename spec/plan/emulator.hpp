@@ -294,6 +294,15 @@ void store_global(void *target, const unsigned *words) {
   memcpy((void *)emulator::aligned(target, kBytes), words, kBytes);
 }
 
+template <int kBytes>
+void load_global_if(bool condition, unsigned *words, const void *source) {
+  if (condition) load_global<kBytes>(words, source);
+}
+template <int kBytes>
+void store_global_if(bool condition, void *target, const unsigned *words) {
+  if (condition) store_global<kBytes>(target, words);
+}
+
 inline unsigned round_tf32(unsigned bits) { return (bits + 0x1000) & ~0x1fffu; }
 
 }  // namespace ptx

@@ -29,6 +29,11 @@ function M.with_device(it, pending)
   return unless_missing(M.has_device, M.no_device, it, pending)
 end
 
+function M.with_two_devices(it, pending)
+  local count = M.has_device and require "lutile.cuda".count() or 0
+  return unless_missing(count >= 2, M.no_device or "there is one device", it, pending)
+end
+
 -- ---- Folders -----------------------------------------------------------------------------------
 
 function M.new_folder()

@@ -58,10 +58,13 @@ local folder
 
 local function build(text)
   folder = folder or precompile()
-  local cpp, library = command.file(text), os.tmpname()
-  run(("g++ %s -shared -I%s -Ispec/plan -x c++ %s -o %s"):format(FLAGS,
-    command.quote(folder.name), command.quote(cpp), command.quote(library)))
-  os.remove(cpp)
+  -- In that folder, for a compiler looks beside a file first for what it includes.
+  local cpp, library = folder.name .. "/kernel.cpp", os.tmpname()
+  local file = assert(io.open(cpp, "w"))
+  file:write(text)
+  file:close()
+  run(("g++ %s -shared -Ispec/plan %s -o %s"):format(FLAGS, command.quote(cpp),
+    command.quote(library)))
   return library
 end
 

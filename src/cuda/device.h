@@ -39,6 +39,7 @@
   X(cuFuncSetAttribute)                          \
   X(cuGetErrorName)                              \
   X(cuGetErrorString)                            \
+  X(cuGraphCreate)                               \
   X(cuGraphDestroy)                              \
   X(cuGraphExecDestroy)                          \
   X(cuGraphInstantiateWithFlags)                 \
@@ -62,15 +63,20 @@
   X(cuStreamCreate)                              \
   X(cuStreamDestroy_v2)                          \
   X(cuStreamEndCapture)                          \
+  X(cuStreamIsCapturing)                         \
   X(cuStreamQuery)                               \
   X(cuStreamSynchronize)                         \
-  X(cuStreamWaitEvent)
+  X(cuStreamWaitEvent)                           \
+  X(cuThreadExchangeStreamCaptureMode)
 
 /* Those that older drivers lack: NULL there. */
-#define LTD_NEWER_DRIVER_FUNCTIONS(X) \
-  X(cuFuncGetParamInfo)               \
-  X(cuGraphExecUpdate_v2)             \
-  X(cuLaunchKernelEx)                 \
+#define LTD_NEWER_DRIVER_FUNCTIONS(X)  \
+  X(cuFuncGetParamInfo)                \
+  X(cuGraphAddKernelNode_v2)           \
+  X(cuGraphExecKernelNodeSetParams_v2) \
+  X(cuGraphExecUpdate_v2)              \
+  X(cuGraphKernelNodeSetAttribute)     \
+  X(cuLaunchKernelEx)                  \
   X(cuTensorMapEncodeTiled)
 
 #define LTD_COMPILER_FUNCTIONS(X) \
@@ -148,6 +154,25 @@ typedef struct ltD_last_launch {
   lt_cuda_launch launch;
 } ltD_last_launch;
 
+/*
+** A launch that repeats, and its graph of one kernel: see repeat.c. Launches have their slot by what
+** they are without their arguments.
+*/
+typedef struct ltD_repeat {
+  const lt_cuda_kernel *kernel; /* NULL: the slot is free */
+  int device;
+  lt_cuda_launch launch;
+  unsigned count;  /* launches seen, as long as there is no graph */
+  unsigned credit; /* other launches that it outlasts in its slot */
+  bool refused;    /* no graph can be had */
+  CUgraph graph;   /* which the node is of */
+  CUgraphNode node;
+  CUgraphExec executable;          /* NULL: none yet */
+  struct ltD_arguments *arguments; /* of the launch before */
+} ltD_repeat;
+
+#define LTD_REPEATS 64
+
 struct lt_cuda {
   lt_allocator allocator;
   lt_error *error;
@@ -159,6 +184,8 @@ struct lt_cuda {
   ltD_cache cache;
   lt_cuda_kernel *kernels[LTD_BUCKETS];
   ltD_last_launch last;
+  ltD_repeat repeats[LTD_REPEATS];
+  bool has_dependents; /* a dependent launch was made */
   lt_cuda_statistics statistics;
   char *log;
   char *warnings;
@@ -204,11 +231,22 @@ bool ltD_enter(lt_cuda *cuda, int device, CUcontext *before);
 void ltD_leave(lt_cuda *cuda, int device, CUcontext before);
 void ltD_release_devices(lt_cuda *cuda);
 
-/* ---- Kernels (nvrtc.c, kernel.c) -------------------------------------------------------------- */
+/* ---- Kernels (nvrtc.c, kernel.c, launch.c, repeat.c) ------------------------------------------ */
 
 /* Compiles for 'arch'; '*image' is of ltD_new. */
 bool ltD_compile(lt_cuda *cuda, const lt_cuda_source *source, const char *arch, void **image,
                  size_t *size);
 void ltD_free_kernels(lt_cuda *cuda);
+/* Enters the device with the kernel loaded there. */
+ltD_loaded *ltD_enter_kernel(lt_cuda *cuda, lt_cuda_kernel *k, int device, CUcontext *before);
+/* Opts the kernel in for more shared memory than a block gets without. */
+bool ltD_opt_in(lt_cuda *cuda, lt_cuda_kernel *k, int device, ltD_loaded *l, size_t shared);
+/*
+** Launches through the graph that this launch has, if it has been repeated often enough for one. False
+** where nothing was launched: it is to be launched by itself, and reports what fails then.
+*/
+bool ltD_launch_repeat(lt_cuda *cuda, const lt_cuda_kernel *k, int device, CUfunction function,
+                       const lt_cuda_launch *l, void **arguments);
+void ltD_free_repeats(lt_cuda *cuda);
 
 #endif

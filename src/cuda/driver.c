@@ -50,10 +50,28 @@ static bool check_device(lt_cuda *cuda, int device) {
                   cuda->device_count);
 }
 
-static size_t attribute(lt_cuda *cuda, int device, CUdevice_attribute which) {
+/* 0 where it fails; '*result' keeps the first failure. */
+static size_t attribute(lt_cuda *cuda, int device, CUdevice_attribute which, CUresult *result) {
   int value = 0;
-  cuda->driver.cuDeviceGetAttribute(&value, which, cuda->devices[device].device);
-  return value < 0 ? 0 : (size_t)value;
+  CUresult own = cuda->driver.cuDeviceGetAttribute(&value, which, cuda->devices[device].device);
+  if (*result == CUDA_SUCCESS) *result = own;
+  return own != CUDA_SUCCESS || value < 0 ? 0 : (size_t)value;
+}
+
+static bool get_attributes(lt_cuda *cuda, int device, lt_cuda_device *out) {
+  CUresult r = CUDA_SUCCESS;
+  out->major = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &r);
+  out->minor = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &r);
+  out->multiprocessors = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &r);
+  out->max_threads = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &r);
+  out->warp_size = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE, &r);
+  out->shared_memory = attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &r);
+  out->shared_memory_most =
+      attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &r);
+  out->shared_memory_multiprocessor =
+      attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &r);
+  out->l2_cache = attribute(cuda, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &r);
+  return ltD_check_for(cuda, r, "cuDeviceGetAttribute", " for device %d", device);
 }
 
 bool lt_cuda_get_device(lt_cuda *cuda, int device, lt_cuda_device *out) {
@@ -64,18 +82,7 @@ bool lt_cuda_get_device(lt_cuda *cuda, int device, lt_cuda_device *out) {
   if (!ltD_check(cuda, result, "cuDeviceGetName")) return false;
   result = cuda->driver.cuDeviceTotalMem_v2(&out->memory, handle);
   if (!ltD_check(cuda, result, "cuDeviceTotalMem")) return false;
-  out->major = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  out->minor = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  out->multiprocessors = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  out->max_threads = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  out->warp_size = (int)attribute(cuda, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-  out->shared_memory = attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-  out->shared_memory_most =
-      attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-  out->shared_memory_multiprocessor =
-      attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-  out->l2_cache = attribute(cuda, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  return true;
+  return get_attributes(cuda, device, out);
 }
 
 /* ---- Contexts ------------------------------------------------------------------------------- */

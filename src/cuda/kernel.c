@@ -1,5 +1,5 @@
 /*
-** Kernels: from memory, disk or the compiler; on devices; launches.
+** Kernels: from memory, disk or the compiler; on devices.
 */
 #include <stdio.h>
 
@@ -72,6 +72,7 @@ static void free_kernel(lt_cuda *cuda, lt_cuda_kernel *k) {
 }
 
 void ltD_free_kernels(lt_cuda *cuda) {
+  ltD_free_repeats(cuda);
   for (size_t i = 0; i < LTD_BUCKETS; i++) {
     while (cuda->kernels[i] != NULL) {
       lt_cuda_kernel *k = cuda->kernels[i];
@@ -201,10 +202,27 @@ static bool make_room(lt_cuda *cuda, lt_cuda_kernel *k) {
   return k->loaded != NULL;
 }
 
-static int attribute(lt_cuda *cuda, CUfunction function, CUfunction_attribute which) {
+/* 0 where it fails; '*result' keeps the first failure. */
+static int attribute(lt_cuda *cuda, CUfunction function, CUfunction_attribute which,
+                     CUresult *result) {
   int value = 0;
-  cuda->driver.cuFuncGetAttribute(&value, which, function);
-  return value;
+  CUresult own = cuda->driver.cuFuncGetAttribute(&value, which, function);
+  if (*result == CUDA_SUCCESS) *result = own;
+  return own == CUDA_SUCCESS ? value : 0;
+}
+
+static bool check_attributes(lt_cuda *cuda, const lt_cuda_kernel *k, CUresult result) {
+  return ltD_check_for(cuda, result, "cuFuncGetAttribute", " for kernel '%s'", k->name);
+}
+
+static bool find_function(lt_cuda *cuda, const lt_cuda_kernel *k, CUmodule module, ltD_loaded *l) {
+  CUresult result = cuda->driver.cuModuleGetFunction(&l->function, module, k->name);
+  if (!ltD_check_for(cuda, result, "cuModuleGetFunction", " for kernel '%s' (is it extern \"C\"?)",
+                     k->name))
+    return false;
+  l->static_shared =
+      (size_t)attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &result);
+  return check_attributes(cuda, k, result);
 }
 
 /* Within the device's context. */
@@ -215,20 +233,16 @@ static bool load(lt_cuda *cuda, lt_cuda_kernel *k, int device) {
   if (!ltD_check_for(cuda, result, "cuModuleLoadData", " for kernel '%s', compiled for %s", k->name,
                      k->arch))
     return false;
-  result = cuda->driver.cuModuleGetFunction(&l->function, module, k->name);
-  if (!ltD_check_for(cuda, result, "cuModuleGetFunction", " for kernel '%s' (is it extern \"C\"?)",
-                     k->name)) {
+  if (!find_function(cuda, k, module, l)) {
     cuda->driver.cuModuleUnload(module);
     return false;
   }
   l->module = module;
-  l->static_shared = (size_t)attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   cuda->statistics.loads++;
   return true;
 }
 
-/* Enters the device with the kernel loaded there. */
-static ltD_loaded *enter(lt_cuda *cuda, lt_cuda_kernel *k, int device, CUcontext *before) {
+ltD_loaded *ltD_enter_kernel(lt_cuda *cuda, lt_cuda_kernel *k, int device, CUcontext *before) {
   if (!ltD_enter(cuda, device, before)) return NULL;
   if (make_room(cuda, k) && (k->loaded[device].module != NULL || load(cuda, k, device)))
     return &k->loaded[device];
@@ -239,21 +253,22 @@ static ltD_loaded *enter(lt_cuda *cuda, lt_cuda_kernel *k, int device, CUcontext
 bool lt_cuda_get_resources(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
                            lt_cuda_resources *out) {
   CUcontext before;
-  ltD_loaded *l = enter(cuda, kernel, device, &before);
+  ltD_loaded *l = ltD_enter_kernel(cuda, kernel, device, &before);
   if (l == NULL) return false;
-  out->registers = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_NUM_REGS);
-  out->local_memory = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  CUresult result = CUDA_SUCCESS;
+  out->registers = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_NUM_REGS, &result);
+  out->local_memory = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, &result);
   out->shared_memory = (int)l->static_shared;
-  out->max_threads = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  out->max_threads = attribute(cuda, l->function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &result);
   ltD_leave(cuda, device, before);
-  return true;
+  return check_attributes(cuda, kernel, result);
 }
 
 bool lt_cuda_get_parameter(lt_cuda *cuda, lt_cuda_kernel *kernel, int device, size_t i,
                            size_t *offset, size_t *size) {
   CUcontext before;
   if (!lt_cuda_available(cuda) || cuda->driver.cuFuncGetParamInfo == NULL) return false;
-  ltD_loaded *l = enter(cuda, kernel, device, &before);
+  ltD_loaded *l = ltD_enter_kernel(cuda, kernel, device, &before);
   if (l == NULL) return false;
   CUresult result = cuda->driver.cuFuncGetParamInfo(l->function, i, offset, size);
   ltD_leave(cuda, device, before);
@@ -270,8 +285,7 @@ static bool fail_shared(lt_cuda *cuda, const lt_cuda_kernel *k, int device, cons
                   k->name, shared, l->static_shared, shared + l->static_shared, device, most);
 }
 
-/* Opts the kernel in for more shared memory than a block gets without. */
-static bool opt_in(lt_cuda *cuda, lt_cuda_kernel *k, int device, ltD_loaded *l, size_t shared) {
+bool ltD_opt_in(lt_cuda *cuda, lt_cuda_kernel *k, int device, ltD_loaded *l, size_t shared) {
   lt_cuda_device info;
   if (shared <= l->shared || shared + l->static_shared <= SHARED_WITHOUT_OPT_IN) return true;
   if (!lt_cuda_get_device(cuda, device, &info)) return false;
@@ -288,83 +302,12 @@ static bool opt_in(lt_cuda *cuda, lt_cuda_kernel *k, int device, ltD_loaded *l, 
 bool lt_cuda_occupancy(lt_cuda *cuda, lt_cuda_kernel *kernel, int device, int threads,
                        size_t shared, int *blocks) {
   CUcontext before;
-  ltD_loaded *l = enter(cuda, kernel, device, &before);
+  ltD_loaded *l = ltD_enter_kernel(cuda, kernel, device, &before);
   if (l == NULL) return false;
-  bool good = opt_in(cuda, kernel, device, l, shared);
+  bool good = ltD_opt_in(cuda, kernel, device, l, shared);
   CUresult result = !good ? CUDA_SUCCESS
                           : cuda->driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                                 blocks, l->function, threads, shared);
   ltD_leave(cuda, device, before);
   return good && ltD_check(cuda, result, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-}
-
-/* ---- Launches ------------------------------------------------------------------------------- */
-
-static bool has_attributes(const lt_cuda_launch *l) {
-  return l->cluster[0] != 0 || l->dependent || l->cooperative;
-}
-
-static unsigned list_attributes(const lt_cuda_launch *l, CUlaunchAttribute attributes[3]) {
-  unsigned n = 0;
-  if (l->cluster[0] != 0) {
-    attributes[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attributes[n].value.clusterDim.x = l->cluster[0];
-    attributes[n].value.clusterDim.y = l->cluster[1];
-    attributes[n++].value.clusterDim.z = l->cluster[2];
-  }
-  if (l->dependent) {
-    attributes[n].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    attributes[n++].value.programmaticStreamSerializationAllowed = 1;
-  }
-  if (l->cooperative) {
-    attributes[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-    attributes[n++].value.cooperative = 1;
-  }
-  return n;
-}
-
-static CUresult launch_with_attributes(lt_cuda *cuda, CUfunction function, const lt_cuda_launch *l,
-                                       void **arguments) {
-  CUlaunchAttribute attributes[3];
-  memset(attributes, 0, sizeof attributes);
-  CUlaunchConfig config = {.gridDimX = l->grid[0],
-                           .gridDimY = l->grid[1],
-                           .gridDimZ = l->grid[2],
-                           .blockDimX = l->block[0],
-                           .blockDimY = l->block[1],
-                           .blockDimZ = l->block[2],
-                           .sharedMemBytes = (unsigned)l->shared,
-                           .hStream = l->stream,
-                           .attrs = attributes,
-                           .numAttrs = list_attributes(l, attributes)};
-  return cuda->driver.cuLaunchKernelEx(&config, function, arguments, NULL);
-}
-
-static CUresult launch(lt_cuda *cuda, CUfunction function, const lt_cuda_launch *l,
-                       void **arguments) {
-  if (has_attributes(l)) return launch_with_attributes(cuda, function, l, arguments);
-  return cuda->driver.cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
-                                     l->block[1], l->block[2], (unsigned)l->shared, l->stream,
-                                     arguments, NULL);
-}
-
-bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
-                           const lt_cuda_launch *l, void **arguments) {
-  CUcontext before;
-  ltD_loaded *loaded = enter(cuda, kernel, device, &before);
-  if (loaded == NULL) return false;
-  bool good = opt_in(cuda, kernel, device, loaded, l->shared);
-  if (good && has_attributes(l) && cuda->driver.cuLaunchKernelEx == NULL)
-    good = ltD_fail(cuda, LT_DEVICE, "the NVIDIA driver is too old: it has no cuLaunchKernelEx");
-  CUresult result = good ? launch(cuda, loaded->function, l, arguments) : CUDA_SUCCESS;
-  ltD_leave(cuda, device, before);
-  if (!good) return false;
-  if (result != CUDA_SUCCESS)
-    return ltD_check_for(cuda, result, "cuLaunchKernel",
-                         " for kernel '%s', grid %u x %u x %u, block %u x %u x %u, shared %zu",
-                         kernel->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-                         l->block[2], l->shared);
-  cuda->last = (ltD_last_launch){kernel, device, *l};
-  cuda->statistics.launches++;
-  return true;
 }

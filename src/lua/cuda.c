@@ -200,7 +200,10 @@ static int statistics(lua_State *L) {
 static int can_access_peer(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   int from = ltL_check_device(L, C, 1), to = ltL_check_device(L, C, 2);
-  lua_pushboolean(L, lt_cuda_can_access_peer(C->cuda, from, to));
+  C->error.status = LT_OK;
+  bool can = lt_cuda_can_access_peer(C->cuda, from, to);
+  ltL_require_cuda(L, C, can || C->error.status == LT_OK);
+  lua_pushboolean(L, can);
   return 1;
 }
 

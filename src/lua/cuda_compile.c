@@ -80,9 +80,17 @@ static int embedded(lua_State *L) {
 
 /* ---- Reading the table ------------------------------------------------------------------------ */
 
+/* The string at the top, which the compiler would read up to its first zero byte. */
+static const char *whole_string(lua_State *L, const char *name) {
+  size_t length;
+  const char *text = lua_tolstring(L, -1, &length);
+  if (strlen(text) != length) luaL_error(L, "compile: '%s' has a zero byte in it", name);
+  return text;
+}
+
 static const char *string_field(lua_State *L, const char *name) {
   if (lua_getfield(L, 1, name) != LUA_TSTRING) luaL_error(L, "compile: '%s' is no string", name);
-  const char *text = lua_tostring(L, -1);
+  const char *text = whole_string(L, name);
   lua_pop(L, 1); /* the table keeps it */
   return text;
 }
@@ -95,7 +103,7 @@ static const char *const *list_field(lua_State *L, const char *name, size_t *n) 
   for (size_t i = 0; i < *n; i++) {
     if (lua_rawgeti(L, -2, (lua_Integer)i + 1) != LUA_TSTRING)
       luaL_error(L, "compile: '%s' holds what is no string", name);
-    list[i] = lua_tostring(L, -1);
+    list[i] = whole_string(L, name);
     lua_pop(L, 1);
   }
   return list; /* the table and the list stay on the stack */

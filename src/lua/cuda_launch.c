@@ -221,6 +221,7 @@ static int run_launcher(lua_State *L) {
   uint64_t block[LTL_MAX_BLOCK / 8];
   void *pointers[LTL_MAX_PARAMETERS];
   check_count(L, k);
+  memset(block, 0, k->block_size); /* padding too: launches compare their arguments */
   if (r->stream != NULL && r->stream->cuda == NULL)
     return luaL_error(L, "kernel '%s': the stream is closed", k->name);
   call c = {L, S, C, r, NULL, 0};
@@ -364,11 +365,13 @@ static int kernel_resources(lua_State *L) {
 static int kernel_occupancy(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   ltL_kernel *k = check_kernel(L, 1);
-  int threads = (int)luaL_checkinteger(L, 2), blocks = 0;
-  lua_Integer shared = luaL_optinteger(L, 3, 0);
-  luaL_argcheck(L, shared >= 0, 3, "a number of bytes expected");
+  int blocks = 0;
+  lua_Integer threads = luaL_checkinteger(L, 2), shared = luaL_optinteger(L, 3, 0);
+  luaL_argcheck(L, threads >= 1 && threads <= 1024, 2, "a block has from 1 to 1024 threads");
+  luaL_argcheck(L, shared >= 0 && shared <= INT32_MAX, 3, "a number of bytes expected");
   ltL_require_cuda(
-      L, C, lt_cuda_occupancy(C->cuda, k->kernel, k->device, threads, (size_t)shared, &blocks));
+      L, C,
+      lt_cuda_occupancy(C->cuda, k->kernel, k->device, (int)threads, (size_t)shared, &blocks));
   lua_pushinteger(L, blocks);
   return 1;
 }

@@ -283,8 +283,10 @@ static int used(lua_State *L) {
 static int limit(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   int device = ltL_check_device(L, C, 2);
-  lua_Integer bytes = lua_isnoneornil(L, 1) ? -1 : luaL_checkinteger(L, 1);
-  lt_cuda_set_limit(C->cuda, device, bytes < 0 ? SIZE_MAX : (size_t)bytes);
+  bool is_limited = !lua_isnoneornil(L, 1);
+  lua_Integer bytes = is_limited ? luaL_checkinteger(L, 1) : 0;
+  luaL_argcheck(L, bytes >= 0, 1, "a number of bytes expected");
+  lt_cuda_set_limit(C->cuda, device, is_limited ? (size_t)bytes : SIZE_MAX);
   return 0;
 }
 

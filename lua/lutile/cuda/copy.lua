@@ -54,15 +54,15 @@ function M.to_device(t, device, stream)
   local is_on_device = driver.is_device_buffer(data)
   if is_on_device and data:device() == device then return t end
   local span = span_of(t)
+  if is_on_device then driver.synchronize(data:device()) end -- the stream is of the other device
   if not span then
-    if is_on_device then return M.to_device(M.to_host(t, stream), device, stream) end
+    if is_on_device then return M.to_device(M.to_host(t), device, stream) end
     local compact = compact_like(t, lutile.make_tensor)
     lutile.copy(t, compact)
     return M.to_device(compact, device, stream)
   end
   local buffer = driver.buffer(t.dtype, span.count, device)
   if is_on_device then
-    driver.synchronize(data:device())
     driver.move(buffer, 0, data, span.first, span.bytes, stream)
   else
     driver.upload(buffer, 0, data, span.first, span.bytes, stream)

@@ -156,6 +156,11 @@ local function check_fields(spec)
   if spec.index and spec.index ~= 32 and spec.index ~= 64 then
     error("compile: 'index' is 32 or 64", 0)
   end
+  for _, option in ipairs(spec.options or {}) do
+    if type(option) ~= "string" then
+      error(("compile: an option of NVRTC is a string, not a %s"):format(type(option)), 0)
+    end
+  end
 end
 
 local function options_of(spec)
@@ -189,6 +194,9 @@ M.compile = guard(function(spec)
   local file = spec.file and spec.file:match "[^/]+$" or "kernel.cu"
   local name = spec.name or spec.file and file:match "^[%w_]+"
   if not name then error("compile: 'name' is needed: of the kernel in 'source'", 0) end
+  if not name:find "^[%a_][%w_]*$" then
+    error(("compile: '%s' is no name of a kernel"):format(name), 0)
+  end
   local options = options_of(spec)
   local generated, known = source.generate(spec)
   local header_names, header_texts = source.headers(text, generated, folder, options)
