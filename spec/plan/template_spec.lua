@@ -42,6 +42,30 @@ describe("plan.gemm", function()
     end)
   end
 
+  for _, case in ipairs {
+    { 512, 512, 512, "64x32x64", true }, { 1024, 1024, 1024, "64x128x64", true },
+    { 4096, 4096, 4096, "128x128x64", false }, { 4096, 4096, 16384, "128x256x64", false },
+  } do
+    local m, n, k, tile, is_short = table.unpack(case)
+    it(("takes tiles of %s for %dx%dx%d on an H200"):format(tile, m, n, k), function()
+      local p = gemm { M = m, N = n, K = k, multiprocessors = 132 }
+      assert.equal(tile, table.concat(p.tile, "x"))
+      assert.equal(is_short, p.dependent)
+    end)
+  end
+
+  it("divides tiles along k where there are few", function()
+    local p = gemm { M = 256, N = 256, K = 4096, multiprocessors = 132 }
+    assert.equal(8, p.splits)
+  end)
+
+  it("knows no sizes that come with the launch", function()
+    local l = make_layout({ dyn(16), dyn(16, 8) }, { dyn(16, 8), 1 })
+    local p = plan.gemm { A = l, B = l, C = l, dtype = "f16", out = "f16", arch = 90 }
+    assert.same({ 128, 128, 64 }, p.tile)
+    assert.equal(1, p.splits)
+  end)
+
   it("says why the template that is asked for cannot be", function()
     assert.has_error(function() gemm { template = "gemm_sm90.cu", K = 252 } end,
       "plan.gemm: gemm_sm90.cu: A (256,252):(252,1): TMA takes strides of multiples of 16 bytes, "
@@ -70,7 +94,8 @@ local cuda = require "lutile.cuda"
 local function tensor(dtype, text) return cuda.tensor(dtype, lutile.parse(text)) end
 local A, B = tensor("f16", "(300,72,2):(72,1,21600)"), tensor("f16", "(200,72):(1,208)")
 local C = tensor("f16", "(300,200,2):(208,1,62400)")
-local p = lutile.plan.gemm { A = A, B = B, C = C, out = "f16" }
+local p = lutile.plan.gemm { A = A, B = B, C = C, out = "f16", tile = { 128, 128, 64 },
+  ping_pong = true }
 p:run(A, B, C)
 print(p.template, p.threads, p.shared_bytes)
 local E = tensor("f16", "(300,0):(8,1)")
