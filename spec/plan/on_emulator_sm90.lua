@@ -3,6 +3,7 @@
 
 local cuda = require "lutile.cuda"
 local cases = require "spec.plan.sm90_cases"
+local grouped = require "spec.plan.grouped_cases"
 local plans = require "spec.plan.cases"
 
 cuda.compile = require "spec.support.emulated".compile
@@ -19,3 +20,5 @@ local function back(t) return t:to_host() end
 for _, case in ipairs(plans.emulated_hopper()) do
   report(plans.name(case), pcall(plans.run, case, there, back))
 end
+
+report("grouped products", pcall(grouped.run, there, back))

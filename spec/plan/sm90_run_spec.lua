@@ -30,4 +30,8 @@ describe("gemm_sm90, emulated", function()
       assert.equal(plans.name(case) .. ": right", emulate()[#cases.emulated + i])
     end)
   end
+
+  it_runs("is right for grouped products in one launch", function()
+    assert.equal("grouped products: right", emulate()[#emulate()])
+  end)
 end)

@@ -191,7 +191,8 @@ end
 
 -- ---- The plan ----------------------------------------------------------------------------------
 
-function M.plan(options)
+-- What is known of a product from the options, and its matrices in the kernel's roles.
+function M.describe(options)
   problem.check_options(options, KNOWN)
   check_bias(options.bias)
   check_values(options)
@@ -208,8 +209,10 @@ function M.plan(options)
   if not p.count_blocks then
     p.reasons[#p.reasons + 1] = "sizes are known at launch only: a tile for large ones"
   end
-  return by_template(p, a, b, d)
+  return p, a, b, d
 end
+
+function M.plan(options) return by_template(M.describe(options)) end
 
 -- The same product by gemm_sm80.cu, which takes any matrices.
 local function fallback(p)

@@ -8,7 +8,9 @@
 local base = require "lutile.plan.base"
 local gemm = require "lutile.plan.gemm"
 local chained_gemm = require "lutile.plan.chained_gemm"
+local grouped_gemm = require "lutile.plan.grouped_gemm"
 local run = require "lutile.plan.run"
+local run_grouped = require "lutile.plan.run_grouped"
 
 local M = {}
 
@@ -42,6 +44,19 @@ plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias)
 M.gemm = guard("plan.gemm", gemm.plan)
 
 --[[
+plan.grouped_gemm{groups = {{A =, B =, C =}, ...}, ...}: a list of products of any sizes, each as
+plan.gemm's; the other options are for all of them
+
+  groups    tensors, or layouts, or M, N, K ... as for plan.gemm
+  dtype, dtype_b, acc, out, beta, bias, epilogue, host_epilogue, arch, multiprocessors, tile,
+  ping_pong, group, stages   as for plan.gemm
+
+plan:run(groups) takes a list of {A =, B =, C = [, D =] [, bias =]}; on Hopper, where TMA can read
+all matrices, and they are alike, it is one launch.
+]]
+M.grouped_gemm = guard("plan.grouped_gemm", grouped_gemm.plan)
+
+--[[
 plan.chained_gemm{A =, B =, D =, ...}: D = (A * B^T) * B^T, A of (M,N), B of (N,N), N <= 256
 
   A, B, D   tensors, or layouts; instead: M, N, a_major, b_major, d_major
@@ -55,6 +70,8 @@ for _, family in pairs(gemm.families) do
   family.Plan.prepare = guard("plan:prepare", run.prepare)
 end
 base.with = guard("plan:with", base.with)
+grouped_gemm.Plan.run = guard("plan:run", run_grouped.run)
+grouped_gemm.Plan.prepare = guard("plan:prepare", run_grouped.prepare)
 chained_gemm.Plan.run = guard("plan:run", run.chained_gemm)
 
 return M

@@ -77,7 +77,8 @@ function M.new(name, x, dtype)
     bytes = M.BYTES[dtype], offset = offset, row = one_stride(layout, 0),
     column = one_stride(layout, 1) }
   m.batch = lutile.rank(layout) == 3 and one_stride(layout, 2) or { extent = 1, stride = 0 }
-  m.unit = m.column.stride == 1 and "column" or m.row.stride == 1 and "row" or "none"
+  m.unit = m.column.stride == 1 and "column" or m.row.stride == 1 and "row"
+    or m.column.extent == 1 and "column" or m.row.extent == 1 and "row" or "none"
   m.vector = M.vector(m, MOST_BYTES // m.bytes)
   return m
 end
@@ -88,6 +89,11 @@ local function numbers(m, what)
 end
 function M.extents(m) return numbers(m, "extent") end
 function M.strides(m) return numbers(m, "stride") end
+
+-- (rows, columns, batches) as numbers.
+function M.plain_layout(m)
+  return lutile.make_layout({ M.extents(m) }, { M.strides(m) })
+end
 
 -- Refuses a matrix that only a copy could stand for.
 function M.check_plain(m)

@@ -32,14 +32,19 @@ local function count_parts(tiles, s)
 end
 
 local function count_tiles(c, s)
-  return ceil_div(s.M, c.tile[1]) * ceil_div(s.N, c.tile[2]) * s.L
+  return math.max(ceil_div(s.M, c.tile[1]) * ceil_div(s.N, c.tile[2]) * s.L, 1)
+end
+
+-- us of a multiprocessor for a tile.
+local function time_of_tile(c, s)
+  return 2 * c.tile[1] * c.tile[2] * s.K / (RATE[s.bytes] * c.rate)
 end
 
 -- us for M x N x K, L batches, by tiles as of candidate c in so many parts.
 local function estimate(c, s, parts)
   local area = c.tile[1] * c.tile[2]
   local rounds = ceil_div(count_tiles(c, s), s.multiprocessors)
-  local of_tile = 2 * area * s.K / (RATE[s.bytes] * c.rate) / parts
+  local of_tile = time_of_tile(c, s) / parts
   -- Writing is hidden where another consumer multiplies, but for the last tile's.
   local writes = (c.ping_pong and 1 or rounds) * area * WRITE
   local time = rounds * of_tile + writes + (parts > 1 and COMBINE or 0)
@@ -59,6 +64,20 @@ function M.choose(s)
     end
   end
   return best, best_parts, least
+end
+
+-- The candidate with the least time for a list of such products in one launch.
+function M.choose_for_groups(list)
+  local best, least
+  for _, c in ipairs(CANDIDATES) do
+    local busy = 0 -- us of one multiprocessor
+    for _, s in ipairs(list) do
+      if not s.M then return CANDIDATES[1] end
+      busy = busy + count_tiles(c, s) * time_of_tile(c, s)
+    end
+    if not least or busy < least then best, least = c, busy end
+  end
+  return best
 end
 
 -- Whether a kernel of that time should start while the one before ends.

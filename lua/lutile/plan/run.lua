@@ -104,6 +104,15 @@ local function check_scale(p, name, x)
   return p.compute == "int" and math.tointeger(x) or x + 0.0
 end
 
+-- alpha and beta of a run, as the kernel takes them.
+function M.check_scales(p, options)
+  local beta = options.beta or (p.reads_c and 1 or 0)
+  if beta ~= 0 and not p.reads_c then
+    fail("beta is %s, and the plan reads no C: plan it with beta = true", tostring(beta))
+  end
+  return check_scale(p, "alpha", options.alpha or 1), check_scale(p, "beta", beta)
+end
+
 -- The tensor as (rows, columns, batches) in one stride each; one batch serves all of 'batches'.
 local function plain(t, m, batches)
   local rows, columns = matrix.extents(m)
@@ -147,13 +156,9 @@ local function check_gemm(p, A, B, C, options)
   local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
   check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
     p.transposed and extents[1] or extents[2])
-  local beta = options.beta or (p.reads_c and 1 or 0)
-  if beta ~= 0 and not p.reads_c then
-    fail("beta is %s, and the plan reads no C: plan it with beta = true", tostring(beta))
-  end
-  return { t = t, m = m, extents = extents, alpha = check_scale(p, "alpha", options.alpha or 1),
-    beta = check_scale(p, "beta", beta), stream = options.stream, cuda = cuda,
-    is_there = is_there }
+  local alpha, beta = M.check_scales(p, options)
+  return { t = t, m = m, extents = extents, alpha = alpha, beta = beta, stream = options.stream,
+    cuda = cuda, is_there = is_there }
 end
 
 local function is_empty(x) return x.extents[1] * x.extents[2] * x.extents[4] == 0 end

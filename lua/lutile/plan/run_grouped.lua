@@ -1,0 +1,156 @@
+-- Lists of products run: by one launch, or one after the other.
+
+local lutile = require "lutile"
+local matrix = require "lutile.plan.matrix"
+local problem = require "lutile.plan.problem"
+local run = require "lutile.plan.run"
+
+local M = {}
+
+local function fail(message, ...) error(message:format(...), 0) end
+
+-- ---- Groups ------------------------------------------------------------------------------------
+
+local OPTIONS = { alpha = true, beta = true, stream = true, on = true }
+
+local function check_group(p, g, i)
+  if type(g) ~= "table" then fail("group %d is a %s, not a table", i, type(g)) end
+  for _, name in ipairs { "A", "B", "C", g.D ~= nil and "D" or nil, p.bias and "bias" or nil } do
+    if not matrix.is_tensor(g[name]) then
+      fail("%s of group %d: a tensor expected, got %s", name, i, type(g[name]))
+    end
+  end
+end
+
+local function check_groups(p, groups, options)
+  problem.check_options(options, OPTIONS)
+  if type(groups) ~= "table" or #groups == 0 then
+    fail("a list of {A =, B =, C =} expected, got %s", type(groups) == "table" and "an empty one"
+      or type(groups))
+  end
+  for i, g in ipairs(groups) do check_group(p, g, i) end
+end
+
+local function options_of_run(options, g)
+  return { alpha = options.alpha, beta = options.beta, stream = options.stream, on = options.on,
+    D = g.D, bias = g.bias }
+end
+
+-- The module, if all tensors are on a device; nil if none is.
+local function place(groups)
+  local ok, cuda = pcall(require, "lutile.cuda")
+  if not ok or not cuda.available() then return nil end
+  local there = cuda.is_device_tensor(groups[1].A)
+  for i, g in ipairs(groups) do
+    for _, name in ipairs { "A", "B", "C", "D", "bias" } do
+      if g[name] ~= nil and cuda.is_device_tensor(g[name]) ~= there then
+        fail("%s of group %d is %s, and A of group 1 is not", name, i,
+          there and "on the host" or "on a device")
+      end
+    end
+  end
+  return there and cuda or nil
+end
+
+-- ---- The table of a launch ---------------------------------------------------------------------
+
+local GROUP_BYTES = 512 -- of a struct Group of gemm_sm90_grouped.cu
+
+local function address(t)
+  if t == nil then return 0 end
+  return t.data:address() + t.offset * matrix.BYTES[t.dtype]
+end
+
+-- The maps of A, B and D as bytes, one after the other. What the kernel will not read, of products
+-- without k and where threads write D, has some other map's.
+local function pack_maps(cuda, p, tensors, layouts, k)
+  local wanted = { A = k > 0 and layouts.A or nil, B = k > 0 and layouts.B or nil,
+    D = p.shared.D.by_tma and layouts.D or nil }
+  local bytes = {}
+  for role, desc in pairs(p.shared:maps(wanted)) do
+    bytes[role] = cuda.tensor_map(desc, tensors[role]):bytes()
+  end
+  local any = bytes.A or bytes.D or ("\0"):rep(128)
+  return (bytes.A or any) .. (bytes.B or any) .. (bytes.D or any)
+end
+
+-- A product as the kernel reads it, and its extents; nil where D is empty.
+local function pack_group(cuda, p, g, i)
+  local a, b, c, d = p:roles_of(g, i)
+  local m, n = matrix.extents(d)
+  local _, k = matrix.extents(a)
+  if m * n == 0 then return nil end
+  local left, right, new = g.A, g.B, g.D or g.C
+  if p.shared.form.transposed then left, right = right, left end
+  local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
+    C = matrix.plain_layout(c), D = matrix.plain_layout(d) }
+  local numbers = { address(new), address(g.C), address(g.bias) }
+  for _, name in ipairs { "D", "C" } do
+    table.move(p.shared:strides(layouts[name]), 1, 4, #numbers + 1, numbers)
+  end
+  local text = pack_maps(cuda, p, { A = left, B = right, D = new }, layouts, k)
+    .. string.pack("<i8i8i8 i8i8i8i8 i8i8i8i8", table.unpack(numbers))
+    .. string.pack("<i4i4i4", m, n, k)
+  return text .. ("\0"):rep(GROUP_BYTES - #text), { m, n, k }
+end
+
+-- Bytes in a device's memory.
+local function upload(cuda, text, device)
+  local words = { string.unpack("<" .. ("i4"):rep(#text // 4), text) }
+  local t = lutile.make_tensor("s32", lutile.make_layout(#words - 1))
+  for i = 1, #words - 1 do t[i - 1] = words[i] end
+  return cuda.to(t, device)
+end
+
+-- A function that launches the kernel for all groups.
+local function prepare_shared(cuda, p, groups, options)
+  local packed, sizes = {}, {}
+  for i, g in ipairs(groups) do
+    packed[#packed + 1], sizes[#sizes + 1] = pack_group(cuda, p, g, i)
+  end
+  if #packed == 0 then return function() end end
+  local shared, device = p.shared, groups[1].A.data:device()
+  local first = shared:first_tiles(sizes)
+  local cluster = shared.cluster[1] * shared.cluster[2]
+  local blocks = math.min(first[#first], cuda.device(device).multiprocessors // cluster) * cluster
+  local launch = shared:kernel(device):launch { grid = blocks, block = shared.threads,
+    shared = shared.shared_bytes, stream = options.stream, dependent = shared.dependent }
+  local table_of_groups = upload(cuda, table.concat(packed), device)
+  local firsts = upload(cuda, string.pack("<" .. ("i4"):rep(#first), table.unpack(first)), device)
+  local alpha, beta = run.check_scales(p, options)
+  return function() launch(table_of_groups, firsts, #packed, alpha, beta) end
+end
+
+-- ---- Running -----------------------------------------------------------------------------------
+
+-- Functions that run each product by a plan of its own.
+local function prepare_each(p, groups, options)
+  local runs = {}
+  for i, g in ipairs(groups) do
+    runs[i] = run.prepare(p:single(g, i), g.A, g.B, g.C, options_of_run(options, g))
+  end
+  return function()
+    for _, f in ipairs(runs) do f() end
+  end
+end
+
+-- A function that runs the plan on these tensors of a device again and again, all checks made.
+function M.prepare(p, groups, options)
+  options = options or {}
+  check_groups(p, groups, options)
+  local cuda = place(groups)
+  if not cuda then fail("the tensors are not on a device: t:to(cuda) takes them there") end
+  if p.shared then return prepare_shared(cuda, p, groups, options) end
+  return prepare_each(p, groups, options)
+end
+
+function M.run(p, groups, options)
+  options = options or {}
+  check_groups(p, groups, options)
+  if options.on ~= "host" and place(groups) then return M.prepare(p, groups, options)() end
+  for i, g in ipairs(groups) do
+    run.gemm(p:single(g, i), g.A, g.B, g.C, options_of_run(options, g))
+  end
+end
+
+return M
