@@ -175,6 +175,35 @@ typedef struct lt_cuda_kernel lt_cuda_kernel;
 */
 LT_API lt_cuda_kernel *lt_cuda_compile(lt_cuda *cuda, const lt_cuda_source *source);
 LT_API const char *lt_cuda_log(const lt_cuda *cuda);
+
+/*
+** Several kernels, compiled by several threads:
+**
+**     lt_cuda_batch *batch = lt_cuda_start_batch(cuda, sources, count, 0);
+**     while (lt_cuda_next_of_batch(batch, &i, &kernel))
+**       if (kernel == NULL) printf("%s: %s\n", sources[i].kernel, error.message);
+**     lt_cuda_end_batch(batch);
+**
+** The threads run NVRTC and nothing else, with all signals blocked; 'cuda' and its allocator stay
+** the calling thread's, which may use them meanwhile. NVRTC before CUDA 12.3 compiles but one kernel
+** at a time in its later phases.
+*/
+typedef struct lt_cuda_batch lt_cuda_batch;
+
+/*
+** Starts 'threads' threads at most (0: one for each processor that this one may run on). The sources
+** stay as they are until lt_cuda_end_batch. NULL where there is no memory.
+*/
+LT_API lt_cuda_batch *lt_cuda_start_batch(lt_cuda *cuda, const lt_cuda_source *sources,
+                                          size_t count, int threads);
+/*
+** Waits for one of those that were not given yet: its index, and what lt_cuda_compile would give and
+** say of it. False after the last.
+*/
+LT_API bool lt_cuda_next_of_batch(lt_cuda_batch *batch, size_t *index, lt_cuda_kernel **kernel);
+/* Waits for what is being compiled; what was not begun is left. NULL is fine. */
+LT_API void lt_cuda_end_batch(lt_cuda_batch *batch);
+
 /* Warnings since the last call, a line each; "" for none. */
 LT_API const char *lt_cuda_take_warnings(lt_cuda *cuda);
 

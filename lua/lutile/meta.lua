@@ -2168,6 +2168,18 @@ function cuda.event(device) end
 ---@return lutile.cuda.Kernel
 function cuda.compile(spec) end
 
+---@class lutile.cuda.CompileAllOptions
+---@field threads? integer 1 to 1024: one for each processor
+---@field progress? fun(done: integer, of: integer) called after each kernel
+
+---Compiles what is not in the cache by several threads. Gives the kernels in the order of the specs,
+---false for those that there are none of, and the messages of these by their places.
+---@param specs lutile.cuda.CompileOptions[]
+---@param options? lutile.cuda.CompileAllOptions
+---@return (lutile.cuda.Kernel|false)[] kernels
+---@return table<integer, string> errors
+function cuda.compile_all(specs, options) end
+
 ---The type that a layout is written as, as CUDA C++.
 ---@param layout lutile.Operand
 ---@param name string

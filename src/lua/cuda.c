@@ -261,6 +261,7 @@ int ltL_open_cuda_driver(lua_State *L) {
   ltL_open_cuda_memory(L);
   ltL_open_cuda_streams(L);
   ltL_open_cuda_compile(L);
+  ltL_open_cuda_batch(L);
   ltL_open_cuda_launch(L);
   ltL_open_cuda_tensor_maps(L);
   return 1;
