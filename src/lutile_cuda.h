@@ -298,6 +298,25 @@ typedef struct lt_cuda_cache {
 /* Looks at the folder: LUTILE_CACHE, else lutile in XDG's cache home. */
 LT_API void lt_cuda_get_cache(lt_cuda *cuda, lt_cuda_cache *out);
 
+/*
+** Notes: small files of text in the cache's folder, by its rules: none is read that others could have
+** written, and none is ever seen half written. A name is of small letters, '_' and '.'.
+*/
+#define LT_CUDA_NOTE_SIZE ((size_t)1 << 20) /* bytes at most */
+
+/*
+** The note's text, which lives until another is read; '*text' is NULL where there is none. False,
+** with the reason as the error, where it is not to be used.
+*/
+LT_API bool lt_cuda_read_note(lt_cuda *cuda, const char *name, const char **text, size_t *size);
+LT_API bool lt_cuda_write_note(lt_cuda *cuda, const char *name, const char *text, size_t size);
+/*
+** Between these, no other lt_cuda on the machine is between them: for a note that is read, changed
+** and written. Where the file system has no locks, they do nothing.
+*/
+LT_API void lt_cuda_lock_notes(lt_cuda *cuda);
+LT_API void lt_cuda_unlock_notes(lt_cuda *cuda);
+
 typedef struct lt_cuda_statistics {
   uint64_t compiled, from_disk, from_memory, loads, launches;
 } lt_cuda_statistics;

@@ -5,6 +5,7 @@ local support = require "spec.support.cuda"
 local command = require "spec.support.command"
 
 local it_compiles = support.with_compiler(it, pending)
+local it_needs_cuda = support.with_cuda(it, pending)
 
 local function spec(body, more)
   local s = { arch = "sm_80", name = "f",
@@ -92,13 +93,13 @@ describe("compile_all", function()
     { { {}, { threads = 0 } }, "compile_all: threads is 0, where 1 to 1024 will do" },
     { { {}, { threads = "x" } }, "compile_all: threads is x, where 1 to 1024 will do" },
   } do
-    it("refuses what it cannot use: " .. case[2], function()
+    it_compiles("refuses what it cannot use: " .. case[2], function()
       local _, message = pcall(require "lutile.cuda".compile_all, table.unpack(case[1]))
       assert.matches(case[2], message, 1, true)
     end)
   end
 
-  it("raises as compile does where there is no NVRTC", function()
+  it_needs_cuda("raises as compile does where there is no NVRTC", function()
     local result = command.run("-e " .. command.quote [[
 local spec = { name = "f", source = 'extern "C" __global__ void f() {}', arch = "sm_80" }
 local function message(f, x) return select(2, pcall(function() f(x) end)):match ": (.*)" end

@@ -190,6 +190,8 @@ struct lt_cuda {
   char *log;
   char *warnings;
   char *taken; /* warnings handed out */
+  char *note;  /* the one that was read last */
+  size_t note_size;
 };
 
 /* ---- Memory of the host (state.c) ------------------------------------------------------------ */

@@ -145,5 +145,6 @@ void ltL_open_cuda_compile(lua_State *L);
 void ltL_open_cuda_batch(lua_State *L);
 void ltL_open_cuda_launch(lua_State *L);
 void ltL_open_cuda_tensor_maps(lua_State *L);
+void ltL_open_cuda_notes(lua_State *L);
 
 #endif
