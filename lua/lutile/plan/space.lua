@@ -91,10 +91,10 @@ end
 -- ---- wgmma -------------------------------------------------------------------------------------
 
 local SM90_FIELDS = { template = true, tile = true, stages = true, cluster = true, ping_pong = true,
-  splits = true, group = true }
+  splits = true, group = true, dependent = true }
 
-local SM90_TILES = { { 64, 64 }, { 64, 128 }, { 64, 256 }, { 128, 64 }, { 128, 96 }, { 128, 128 },
-  { 128, 160 }, { 128, 192 }, { 128, 256 }, { 192, 128 }, { 256, 96 }, { 256, 128 } }
+local SM90_TILES = { { 64, 32 }, { 64, 64 }, { 64, 128 }, { 64, 256 }, { 128, 64 }, { 128, 96 },
+  { 128, 128 }, { 128, 160 }, { 128, 192 }, { 128, 256 }, { 192, 128 }, { 256, 96 }, { 256, 128 } }
 
 -- As many stages as fit; tiles in parts where there are too few for all multiprocessors, else in
 -- clusters.
@@ -109,9 +109,12 @@ end
 
 -- ---- All ---------------------------------------------------------------------------------------
 
+-- Of each: the options that are searched for, those of them that are as in the model's choice where
+-- a candidate does not say; the space; what speaks against a plan.
 M.families = {
   ["gemm_sm80.cu"] = { fields = SM80_FIELDS, space = sm80_space, obstacle = sm80_obstacle },
-  ["gemm_sm90.cu"] = { fields = SM90_FIELDS, space = sm90_space, obstacle = check_tiles },
+  ["gemm_sm90.cu"] = { fields = SM90_FIELDS, inherited = { "dependent" }, space = sm90_space,
+    obstacle = check_tiles },
 }
 
 -- The family of a plan; nil where nothing is known of it.
