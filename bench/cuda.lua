@@ -1,7 +1,8 @@
 -- What lutile.cuda costs on a GPU: copies beside the device's own copy, transpositions by other
--- plans, a launch's time on the host, compiling a template, a kernel from the cache.
--- Usage: lutile bench/cuda.lua [copies] [variants] [launches] [compiling]; without names, all but
--- the variants.
+-- plans, a launch's time on the host, compiling a template, a kernel from the cache, and many
+-- kernels by threads.
+-- Usage: lutile bench/cuda.lua [copies] [variants] [launches] [compiling] [threads]; without names,
+-- all but the variants and the threads.
 
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
@@ -229,6 +230,43 @@ print(("from the cache in another process: %%.2f ms, origin %%s"):format(
   file:close()
   os.execute(("%s %s"):format(arg[-1], script))
   os.remove(script)
+end
+
+-- ---- Compiling by threads -----------------------------------------------------------------------
+
+-- Seconds on the clock on the wall, which os.clock does not tell.
+local function now()
+  local pipe <close> = io.popen "date +%s.%N"
+  return tonumber(pipe:read "a")
+end
+
+-- Sixteen kernels that neither our cache nor NVRTC's own has.
+local function plan_kernels(salt)
+  local specs = {}
+  for _, dtype in ipairs { "f16", "bf16" } do
+    for _, tile in ipairs { { 128, 256, 64 }, { 128, 128, 64 }, { 128, 128, 32 },
+      { 64, 64, 64 } } do
+      for _, stages in ipairs { 2, 3 } do
+        local p = lutile.plan.gemm { M = 4096, N = 4096, K = 4096, dtype = dtype, out = dtype,
+          tile = tile, stages = stages, warps = tile[2] == 256 and { 2, 4 } or { 2, 2 } }
+        local spec = p:compile_options(0)
+        spec.values = { salt = salt }
+        specs[#specs + 1] = spec
+      end
+    end
+  end
+  return specs
+end
+
+function sections.threads()
+  for i, threads in ipairs { 1, 2, 4, 8, 16 } do
+    local specs = plan_kernels(os.time() * 10 + i)
+    local start = now()
+    local _, errors = cuda.compile_all(specs, { threads = threads })
+    if next(errors) then error(errors[next(errors)], 0) end
+    print(("%d kernels of gemm_sm80.cu by %d threads: %.2f s"):format(#specs, threads,
+      now() - start))
+  end
 end
 
 -- ------------------------------------------------------------------------------------------------

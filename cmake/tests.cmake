@@ -10,7 +10,6 @@ set_tests_properties(specs PROPERTIES ENVIRONMENT "${test_environment}")
 
 # ---- C: each file is a program that prints "N passed, N failed" -------------------------------
 
-find_package(Threads REQUIRED)
 file(GLOB capi_tests CONFIGURE_DEPENDS spec/capi/*.c)
 foreach(source ${capi_tests})
   get_filename_component(name ${source} NAME_WE)
@@ -22,11 +21,13 @@ foreach(source ${capi_tests})
 endforeach()
 
 if(LUTILE_CUDA AND LUTILE_CUDA_INCLUDE_DIR)
-  add_executable(cuda_memory spec/cuda/memory.c)
-  lutile_compile(cuda_memory)
-  lutile_link(cuda_memory)
-  target_link_libraries(cuda_memory PRIVATE lutile)
-  add_test(NAME cuda_memory COMMAND cuda_memory)
+  foreach(name batch memory)
+    add_executable(cuda_${name} spec/cuda/${name}.c)
+    lutile_compile(cuda_${name})
+    lutile_link(cuda_${name})
+    target_link_libraries(cuda_${name} PRIVATE lutile)
+    add_test(NAME cuda_${name} COMMAND cuda_${name})
+  endforeach()
 
   add_library(cuda_fake_driver MODULE spec/cuda/fake_driver.c) # default visibility: it exports
   add_executable(cuda_states spec/cuda/states.c)

@@ -1,27 +1,46 @@
-# Writes ${source}: each of ${files} (separated by '|') compressed, as an array of bytes, and the table
-# of them. A module lua/lutile/plan/gemm.lua is named lutile.plan.gemm, a kernel kernels/gemm.cu by
-# its path. ${source}.gz is written on the way.
+# Writes ${source}: the ${files} (separated by '|') compressed, as arrays of bytes, and the table of
+# them. Files of a group are compressed together, for they are alike and used together. A module
+# lua/lutile/plan/gemm.lua is named lutile.plan.gemm, a kernel kernels/gemm.cu by its path.
+# ${source}.text and ${source}.gz are written on the way.
 
 string(REPLACE "|" ";" files "${files}")
-set(arrays "")
-set(entries "")
-set(index 0)
+
+set(groups kernels plan rest)
 foreach(file IN LISTS files)
   file(RELATIVE_PATH name ${root} ${file})
-  if(name MATCHES "^lua/(.*)\\.lua$")
-    string(REPLACE "/" "." name ${CMAKE_MATCH_1})
-    string(REGEX REPLACE "\\.init$" "" name ${name})
+  if(name MATCHES "^kernels/")
+    list(APPEND files_of_kernels ${file})
+  elseif(name MATCHES "^lua/lutile/(plan|tune)/")
+    list(APPEND files_of_plan ${file})
+  else()
+    list(APPEND files_of_rest ${file})
   endif()
-  file(SIZE ${file} size)
-  file(ARCHIVE_CREATE OUTPUT ${source}.gz PATHS ${file} FORMAT raw COMPRESSION GZip
+endforeach()
+
+set(arrays "")
+set(entries "")
+foreach(group IN LISTS groups)
+  set(offset 0)
+  foreach(file IN LISTS files_of_${group})
+    file(RELATIVE_PATH name ${root} ${file})
+    if(name MATCHES "^lua/(.*)\\.lua$")
+      string(REPLACE "/" "." name ${CMAKE_MATCH_1})
+      string(REGEX REPLACE "\\.init$" "" name ${name})
+    endif()
+    file(SIZE ${file} size)
+    string(APPEND entries "  {\"${name}\", &${group}, ${offset}, ${size}},\n")
+    math(EXPR offset "${offset} + ${size}")
+  endforeach()
+  execute_process(COMMAND ${CMAKE_COMMAND} -E cat ${files_of_${group}}
+                  OUTPUT_FILE ${source}.text COMMAND_ERROR_IS_FATAL ANY)
+  file(ARCHIVE_CREATE OUTPUT ${source}.gz PATHS ${source}.text FORMAT raw COMPRESSION GZip
        COMPRESSION_LEVEL 9)
   file(SIZE ${source}.gz packed_size)
   file(READ ${source}.gz bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
   string(REGEX REPLACE "(................................................................................)" "\\1\n  " bytes "${bytes}")
-  string(APPEND arrays "static const unsigned char file_${index}[] = {\n  ${bytes}};\n\n")
-  string(APPEND entries "  {\"${name}\", file_${index}, ${packed_size}, ${size}},\n")
-  math(EXPR index "${index} + 1")
+  string(APPEND arrays "static const unsigned char bytes_of_${group}[] = {\n  ${bytes}};\n\n"
+    "static const ltL_embedded_group ${group} = {bytes_of_${group}, ${packed_size}, ${offset}};\n\n")
 endforeach()
 
 file(WRITE ${source} "/* Made by cmake/write_embedded.cmake. */

@@ -175,6 +175,35 @@ typedef struct lt_cuda_kernel lt_cuda_kernel;
 */
 LT_API lt_cuda_kernel *lt_cuda_compile(lt_cuda *cuda, const lt_cuda_source *source);
 LT_API const char *lt_cuda_log(const lt_cuda *cuda);
+
+/*
+** Several kernels, compiled by several threads:
+**
+**     lt_cuda_batch *batch = lt_cuda_start_batch(cuda, sources, count, 0);
+**     while (lt_cuda_next_of_batch(batch, &i, &kernel))
+**       if (kernel == NULL) printf("%s: %s\n", sources[i].kernel, error.message);
+**     lt_cuda_end_batch(batch);
+**
+** The threads run NVRTC and nothing else, with all signals blocked; 'cuda' and its allocator stay
+** the calling thread's, which may use them meanwhile. NVRTC before CUDA 12.3 compiles but one kernel
+** at a time in its later phases.
+*/
+typedef struct lt_cuda_batch lt_cuda_batch;
+
+/*
+** Starts 'threads' threads at most (0: one for each processor that this one may run on). The sources
+** stay as they are until lt_cuda_end_batch. NULL where there is no memory.
+*/
+LT_API lt_cuda_batch *lt_cuda_start_batch(lt_cuda *cuda, const lt_cuda_source *sources,
+                                          size_t count, int threads);
+/*
+** Waits for one of those that were not given yet: its index, and what lt_cuda_compile would give and
+** say of it. False after the last.
+*/
+LT_API bool lt_cuda_next_of_batch(lt_cuda_batch *batch, size_t *index, lt_cuda_kernel **kernel);
+/* Waits for what is being compiled; what was not begun is left. NULL is fine. */
+LT_API void lt_cuda_end_batch(lt_cuda_batch *batch);
+
 /* Warnings since the last call, a line each; "" for none. */
 LT_API const char *lt_cuda_take_warnings(lt_cuda *cuda);
 
@@ -268,6 +297,25 @@ typedef struct lt_cuda_cache {
 
 /* Looks at the folder: LUTILE_CACHE, else lutile in XDG's cache home. */
 LT_API void lt_cuda_get_cache(lt_cuda *cuda, lt_cuda_cache *out);
+
+/*
+** Notes: small files of text in the cache's folder, by its rules: none is read that others could have
+** written, and none is ever seen half written. A name is of small letters, '_' and '.'.
+*/
+#define LT_CUDA_NOTE_SIZE ((size_t)1 << 20) /* bytes at most */
+
+/*
+** The note's text, which lives until another is read; '*text' is NULL where there is none. False,
+** with the reason as the error, where it is not to be used.
+*/
+LT_API bool lt_cuda_read_note(lt_cuda *cuda, const char *name, const char **text, size_t *size);
+LT_API bool lt_cuda_write_note(lt_cuda *cuda, const char *name, const char *text, size_t size);
+/*
+** Between these, no other lt_cuda on the machine is between them: for a note that is read, changed
+** and written. Where the file system has no locks, they do nothing.
+*/
+LT_API void lt_cuda_lock_notes(lt_cuda *cuda);
+LT_API void lt_cuda_unlock_notes(lt_cuda *cuda);
 
 typedef struct lt_cuda_statistics {
   uint64_t compiled, from_disk, from_memory, loads, launches;

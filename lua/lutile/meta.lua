@@ -52,6 +52,7 @@ local functions = {}
 ---@field c64 lutile.dtype
 ---@field gc64 lutile.dtype
 ---@field plan lutile.plan kernels for tensor cores
+---@field tune lutile.tune the fastest plans, searched for on the device at hand
 ---@field cuda lutile.cuda   devices, and kernels compiled for layouts
 local lutile = {}
 
@@ -1712,6 +1713,7 @@ function functions.svg(x, tile, options) end
 ---@field stages? integer
 ---@field blocks? integer of a multiprocessor, at least
 ---@field group? integer rows of tiles that blocks go down together
+---@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
 
 ---@class lutile.ChainedGemmOptions
 ---@field A? lutile.Tensor|lutile.Operand (M,N), N at most 256; without it, M and N
@@ -1799,6 +1801,44 @@ function plan.gemm(options) end
 ---@param options lutile.ChainedGemmOptions
 ---@return lutile.Plan
 function plan.chained_gemm(options) end
+
+-- Tuning
+
+---@class lutile.TuneOptions: lutile.GemmOptions
+---@field candidates? table options and the values of each, or a list of tables of options: the
+---kernels' own space
+---@field seconds? number of the device, for timing: 10
+---@field repetitions? integer samples of those near the best: 21
+---@field threads? integer that compile: one for each processor
+---@field keep? boolean whether plan.gemm plans so from now on: true
+---@field quiet? boolean no progress on the terminal: false
+
+---@class lutile.TuneResult
+---@field changes table<string, any> options of the plan
+---@field text string the same
+---@field plan? lutile.Plan
+---@field microseconds? number the median of the samples
+---@field tflops? number
+---@field samples? integer
+---@field spills? integer bytes of a thread's registers in memory
+---@field is_model? boolean whether it is what plan.gemm chooses
+---@field pruned? string why it was not timed
+
+---The fastest first, then those that were not timed; tostring gives a table of them.
+---@class lutile.TuneResults
+---@field [integer] lutile.TuneResult
+---@field not_kept? string why plan.gemm will not plan so
+
+---@class lutile.tune
+local tune = {}
+
+---The fastest plan of a product on device 0: what the model chooses and what else there is,
+---compiled by several threads, checked against each other, and timed in turn on random matrices.
+---plan.gemm then plans the same product so.
+---@param options lutile.TuneOptions
+---@return lutile.Plan
+---@return lutile.TuneResults
+function tune.gemm(options) end
 
 -- CUDA
 
@@ -2167,6 +2207,18 @@ function cuda.event(device) end
 ---@param spec lutile.cuda.CompileOptions
 ---@return lutile.cuda.Kernel
 function cuda.compile(spec) end
+
+---@class lutile.cuda.CompileAllOptions
+---@field threads? integer 1 to 1024: one for each processor
+---@field progress? fun(done: integer, of: integer) called after each kernel
+
+---Compiles what is not in the cache by several threads. Gives the kernels in the order of the
+---specs, false for those that there are none of, and the messages of these by their places.
+---@param specs lutile.cuda.CompileOptions[]
+---@param options? lutile.cuda.CompileAllOptions
+---@return (lutile.cuda.Kernel|false)[] kernels
+---@return table<integer, string> errors
+function cuda.compile_all(specs, options) end
 
 ---The type that a layout is written as, as CUDA C++.
 ---@param layout lutile.Operand

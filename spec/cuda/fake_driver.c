@@ -11,6 +11,8 @@
 **   FAKE_CUDA_FAIL       "cuGraphLaunch=2": the call gives this error instead of doing its work;
 **                        "cuGraphLaunch=2,5" from the fifth time on; more of them after ";"
 **   FAKE_CUDA_CAPTURING  1: every stream is recorded, by somebody else
+**   FAKE_CUDA_TIMES      milliseconds that launches take by their dynamic shared memory,
+**                        "0=0.1,1024=2": what events tell, which are else always 1.5 apart
 */
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +40,8 @@ typedef struct allocation {
 static allocation *allocations;
 static size_t used;
 static int launches;
-static void *recorded; /* the stream that is captured */
+static void *recorded;                  /* the stream that is captured */
+static double recorded_time, clock_now; /* milliseconds: of what is captured, of all streams */
 static void *current;
 static int contexts[16];
 
@@ -82,6 +85,35 @@ static int failure(const char *call, unsigned count) {
   } while (0)
 
 static int fault(void) { return launches > 0 ? (int)setting("FAKE_CUDA_FAULT", SUCCESS) : SUCCESS; }
+
+/* ---- Time ----------------------------------------------------------------------------------- */
+
+static double time_of(unsigned shared) {
+  const char *times = getenv("FAKE_CUDA_TIMES");
+  while (times != NULL && *times != '\0') {
+    char *end;
+    unsigned long bytes = strtoul(times, &end, 10);
+    if (*end != '=') return 1;
+    double milliseconds = strtod(end + 1, &end);
+    if (bytes == shared) return milliseconds;
+    times = *end == ',' ? end + 1 : end;
+  }
+  return 1;
+}
+
+static void pass_time(const void *stream, double milliseconds) {
+  if (recorded != NULL && stream == recorded)
+    recorded_time += milliseconds;
+  else
+    clock_now += milliseconds;
+}
+
+/* Graphs and events are the time that they take, and at which they were recorded. */
+static void *new_time(double milliseconds) {
+  double *time = malloc(sizeof *time);
+  if (time != NULL) *time = milliseconds;
+  return time;
+}
 
 /* ---- Devices -------------------------------------------------------------------------------- */
 
@@ -383,6 +415,7 @@ API int cuStreamBeginCapture_v2(void *stream, int mode) {
   MAY_FAIL();
   (void)mode;
   recorded = stream;
+  recorded_time = 0;
   return note_call("begin capture");
 }
 
@@ -390,7 +423,7 @@ API int cuStreamEndCapture(void *stream, void **graph) {
   MAY_FAIL();
   (void)stream;
   recorded = NULL;
-  *graph = malloc(1);
+  *graph = new_time(recorded_time);
   return note_call("end capture");
 }
 
@@ -409,7 +442,7 @@ API int cuThreadExchangeStreamCaptureMode(int *mode) {
 API int cuGraphCreate(void **graph, unsigned flags) {
   MAY_FAIL();
   (void)flags;
-  *graph = malloc(1);
+  *graph = new_time(0);
   return note_call("create graph");
 }
 
@@ -435,6 +468,7 @@ API int cuGraphAddKernelNode_v2(void **node, void *graph, const void *dependenci
   (void)dependencies;
   (void)count;
   *node = graph;
+  *(double *)graph = time_of(parameters->shared);
   return note_node("node", parameters);
 }
 
@@ -457,24 +491,21 @@ API int cuGraphKernelNodeSetAttribute(void *node, int attribute, const unsigned 
 
 API int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
   MAY_FAIL();
-  (void)graph;
   (void)flags;
-  *executable = malloc(1);
+  *executable = new_time(*(const double *)graph);
   return note_call("instantiate");
 }
 
 API int cuGraphExecUpdate_v2(void *executable, void *graph, void *info) {
   MAY_FAIL();
-  (void)executable;
-  (void)graph;
   (void)info;
+  *(double *)executable = *(const double *)graph;
   return note_call("update graph");
 }
 
 API int cuGraphLaunch(void *executable, void *stream) {
   MAY_FAIL();
-  (void)executable;
-  (void)stream;
+  pass_time(stream, *(const double *)executable);
   return note_call("launch graph");
 }
 
@@ -493,7 +524,7 @@ API int cuGraphDestroy(void *graph) {
 API int cuEventCreate(void **event, unsigned flags) {
   MAY_FAIL();
   (void)flags;
-  *event = malloc(1);
+  *event = new_time(clock_now);
   return SUCCESS;
 }
 
@@ -505,8 +536,8 @@ API int cuEventDestroy_v2(void *event) {
 
 API int cuEventRecord(void *event, void *stream) {
   MAY_FAIL();
-  (void)event;
   (void)stream;
+  *(double *)event = clock_now;
   return SUCCESS;
 }
 
@@ -524,9 +555,9 @@ API int cuEventSynchronize(void *event) {
 
 API int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
   MAY_FAIL();
-  (void)from;
-  (void)to;
   *milliseconds = 1.5f;
+  if (getenv("FAKE_CUDA_TIMES") != NULL)
+    *milliseconds = (float)(*(const double *)to - *(const double *)from);
   return SUCCESS;
 }
 
@@ -641,8 +672,8 @@ API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigne
   MAY_FAIL();
   const unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
   (void)function;
-  (void)stream;
   (void)extra;
+  pass_time(stream, time_of(shared));
   return note_launch(grid, block, shared, arguments);
 }
 
@@ -668,5 +699,6 @@ API int cuLaunchKernelEx(const launch_config *config, void *function, void **arg
              config->attributes[i].value[0]);
     note(line);
   }
+  pass_time(config->stream, time_of(config->shared));
   return note_launch(config->grid, config->block, config->shared, arguments);
 }

@@ -29,6 +29,19 @@ static const char good_text[] =
     "#include \"value.h\"\nextern \"C\" __global__ void f(int *p) { *p = VALUE; }\n";
 static const char bad_text[] = "extern \"C\" __global__ void f(int *p) { *p = nothing; }\n";
 
+/* A note is as it was written, and is there again when another was wanted. */
+static bool use_notes(lt_cuda *cuda, const lt_error *error) {
+  const char *text;
+  size_t size;
+  lt_cuda_lock_notes(cuda);
+  bool good = lt_cuda_write_note(cuda, "note.txt", "text", 4);
+  lt_cuda_unlock_notes(cuda);
+  good = good && lt_cuda_read_note(cuda, "note.txt", &text, &size) && size == 4 &&
+         strcmp(text, "text") == 0;
+  good = good && lt_cuda_read_note(cuda, "none.txt", &text, &size) && text == NULL;
+  return good && !lt_cuda_read_note(cuda, "../note", &text, &size) && error->status == LT_INVALID;
+}
+
 /* Whether all that can be done was done, with memory to the end. */
 static bool use(lt_cuda *cuda, const lt_error *error) {
   lt_cuda_versions versions;
@@ -37,6 +50,7 @@ static bool use(lt_cuda *cuda, const lt_error *error) {
   lt_cuda_available(cuda);
   lt_cuda_find_versions(cuda, &versions);
   lt_cuda_get_cache(cuda, &cache);
+  if (!use_notes(cuda, error)) return false;
   if (!lt_cuda_has_compiler(cuda)) return error->status == LT_DEVICE;
   lt_cuda_source s = source(good_text);
   lt_cuda_kernel *k = lt_cuda_compile(cuda, &s);

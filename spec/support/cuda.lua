@@ -21,6 +21,12 @@ local function unless_missing(is_there, why, it, pending)
   return function(name) pending(name .. " (" .. tostring(why) .. ")") end
 end
 
+-- For what needs neither, but a lutile that was built with CUDA.
+function M.with_cuda(it, pending)
+  local is_built, why = pcall(function() return require "lutile.cuda.driver".cache() end)
+  return unless_missing(is_built, why, it, pending)
+end
+
 function M.with_compiler(it, pending)
   return unless_missing(M.has_compiler, M.no_compiler, it, pending)
 end

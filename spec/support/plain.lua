@@ -66,7 +66,7 @@ local assertions = setmetatable(checks, {
 
 -- ---- Specs -------------------------------------------------------------------------------------
 
--- Groups that are open, outermost first: { name, before, after }.
+-- Groups that are open, outermost first: { name, before, after, last }.
 local groups = {}
 
 local function full_name(name)
@@ -83,8 +83,9 @@ local function run_hooks(key)
 end
 
 local function describe(name, f)
-  groups[#groups + 1] = { name = name, before = {}, after = {} }
+  groups[#groups + 1] = { name = name, before = {}, after = {}, last = {} }
   f()
+  for _, hook in ipairs(groups[#groups].last) do hook() end
   groups[#groups] = nil
 end
 
@@ -111,6 +112,7 @@ local function pending(name)
 end
 
 local environment = setmetatable({ describe = describe, it = it, pending = pending,
+  setup = function(f) f() end, teardown = add_hook "last",
   before_each = add_hook "before", after_each = add_hook "after", assert = assertions },
   { __index = _G })
 

@@ -69,8 +69,7 @@ static void make_folders(char *path) {
   mkdir(path, 0700);
 }
 
-/* Nobody but the user and root may have put it there, or can change it. */
-static bool is_private(const struct stat *s) {
+bool ltD_is_private(const struct stat *s) {
   return (s->st_uid == geteuid() || s->st_uid == 0) && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
@@ -88,7 +87,7 @@ static void open_folder(ltD_cache *cache, char *path) {
   cache->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (cache->directory < 0 || fstat(cache->directory, &s) != 0) {
     refuse(cache, "cache folder '%.200s': %s", path, strerror(errno));
-  } else if (!is_private(&s)) {
+  } else if (!ltD_is_private(&s)) {
     refuse(cache, "cache folder '%.200s' is not used: others own it or can write to it", path);
     close(cache->directory);
     cache->directory = -1;
@@ -121,7 +120,7 @@ void ltD_cache_close(ltD_cache *cache, const lt_allocator *allocator) {
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-static bool read_all(int file, void *bytes, size_t size) {
+bool ltD_read_all(int file, void *bytes, size_t size) {
   for (char *p = bytes; size > 0;) {
     ssize_t n = read(file, p, size);
     if (n < 0 && errno == EINTR) continue;
@@ -143,7 +142,7 @@ static bool write_all(int file, const void *bytes, size_t size) {
   return true;
 }
 
-static bool write_file(int folder, const char *name, const void *bytes, size_t size) {
+bool ltD_write_file(int folder, const char *name, const void *bytes, size_t size) {
   int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return false;
   bool good = write_all(file, bytes, size) && fsync(file) == 0;
@@ -158,7 +157,8 @@ static int open_file(int folder, const char *name, size_t *size) {
   int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   struct stat s;
   if (file < 0) return -1;
-  if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && is_private(&s) && s.st_size <= LARGEST_IMAGE) {
+  if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && ltD_is_private(&s) &&
+      s.st_size <= LARGEST_IMAGE) {
     *size = (size_t)s.st_size;
     return file;
   }
@@ -178,7 +178,7 @@ static void remove_entry(int folder, const char *name) {
     unlinkat(entry, source_name, 0);
     close(entry);
   }
-  unlinkat(folder, name, AT_REMOVEDIR);
+  if (unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno == ENOTDIR) unlinkat(folder, name, 0);
 }
 
 /* ---- Entries -------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ static bool read_sum(int entry, uint8_t sum[64]) {
   size_t size;
   int file = open_file(entry, sum_name, &size);
   if (file < 0) return false;
-  bool good = size == 64 && read_all(file, sum, 64);
+  bool good = size == 64 && ltD_read_all(file, sum, 64);
   close(file);
   return good;
 }
@@ -205,7 +205,7 @@ static void *read_image(int entry, const lt_allocator *allocator, size_t *size) 
   int file = open_file(entry, image_name, size);
   if (file < 0) return NULL;
   void *image = *size == 0 ? NULL : allocator->reallocate(allocator->context, NULL, 0, *size);
-  if (image != NULL && !read_all(file, image, *size)) {
+  if (image != NULL && !ltD_read_all(file, image, *size)) {
     allocator->reallocate(allocator->context, image, *size, 0);
     image = NULL;
   }
@@ -217,7 +217,7 @@ static void *read_checked(int entry, const lt_allocator *allocator, const ltD_ke
                           size_t *size) {
   struct stat s;
   uint8_t there[64], wanted[64];
-  if (fstat(entry, &s) != 0 || !is_private(&s) || !read_sum(entry, there)) return NULL;
+  if (fstat(entry, &s) != 0 || !ltD_is_private(&s) || !read_sum(entry, there)) return NULL;
   void *image = read_image(entry, allocator, size);
   if (image == NULL) return NULL;
   make_sum(wanted, key, image, *size);
@@ -239,13 +239,16 @@ void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_
   return image;
 }
 
-/* A name that no other process and no other lt_cuda of this one uses. */
-static bool make_temporary(const ltD_cache *cache, char name[64]) {
+void ltD_name_temporary(const ltD_cache *cache, unsigned attempt, char name[64]) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
+  snprintf(name, 64, "tmp.%ld.%lx.%lx.%u", (long)getpid(), (unsigned long)now.tv_nsec,
+           (unsigned long)(uintptr_t)cache >> 4, attempt);
+}
+
+static bool make_temporary(const ltD_cache *cache, char name[64]) {
   for (unsigned attempt = 0; attempt < 100; attempt++) {
-    snprintf(name, 64, "tmp.%ld.%lx.%lx.%u", (long)getpid(), (unsigned long)now.tv_nsec,
-             (unsigned long)(uintptr_t)cache >> 4, attempt);
+    ltD_name_temporary(cache, attempt, name);
     if (mkdirat(cache->directory, name, 0700) == 0) return true;
     if (errno != EEXIST) return false;
   }
@@ -256,8 +259,8 @@ static bool write_entry(int entry, const ltD_key *key, const void *image, size_t
                         const char *source) {
   uint8_t sum[64];
   make_sum(sum, key, image, size);
-  return write_file(entry, source_name, source, strlen(source)) &&
-         write_file(entry, image_name, image, size) && write_file(entry, sum_name, sum, 64);
+  return ltD_write_file(entry, source_name, source, strlen(source)) &&
+         ltD_write_file(entry, image_name, image, size) && ltD_write_file(entry, sum_name, sum, 64);
 }
 
 /* Whoever renames second finds the entry there: it is as good as its own. */

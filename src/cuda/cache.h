@@ -68,4 +68,16 @@ bool ltD_cache_write(ltD_cache *cache, const ltD_key *key, const void *image, si
 void ltD_cache_trim(ltD_cache *cache);
 void ltD_cache_measure(ltD_cache *cache, uint64_t *size, uint64_t *entries);
 
+/* ---- Files in it ---------------------------------------------------------------------------- */
+
+struct stat;
+
+/* Nobody but the user and root may have put it there, or can change it. */
+bool ltD_is_private(const struct stat *s);
+bool ltD_read_all(int file, void *bytes, size_t size);
+/* A new file; false with errno set. */
+bool ltD_write_file(int folder, const char *name, const void *bytes, size_t size);
+/* A name that no other process and no other lt_cuda of this one uses. */
+void ltD_name_temporary(const ltD_cache *cache, unsigned attempt, char name[64]);
+
 #endif

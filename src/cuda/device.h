@@ -190,6 +190,8 @@ struct lt_cuda {
   char *log;
   char *warnings;
   char *taken; /* warnings handed out */
+  char *note;  /* the one that was read last */
+  size_t note_size;
 };
 
 /* ---- Memory of the host (state.c) ------------------------------------------------------------ */
@@ -231,11 +233,36 @@ bool ltD_enter(lt_cuda *cuda, int device, CUcontext *before);
 void ltD_leave(lt_cuda *cuda, int device, CUcontext before);
 void ltD_release_devices(lt_cuda *cuda);
 
-/* ---- Kernels (nvrtc.c, kernel.c, launch.c, repeat.c) ------------------------------------------ */
+/* ---- Kernels (compile.c, nvrtc.c, kernel.c, launch.c, repeat.c) ------------------------------- */
 
-/* Compiles for 'arch'; '*image' is of ltD_new. */
-bool ltD_compile(lt_cuda *cuda, const lt_cuda_source *source, const char *arch, void **image,
-                 size_t *size);
+/*
+** A kernel to compile. Any thread may run it, for running touches nothing else and takes no memory
+** of the allocator's; all before and after that is for the thread that has the lt_cuda.
+*/
+typedef struct ltD_job {
+  const lt_cuda_source *source;
+  char arch[32];
+  ltD_key key;
+  char option[64]; /* NVRTC's, for the architecture */
+  bool is_ptx;
+  nvrtcProgram program; /* NULL: none yet, or no more */
+  nvrtcResult created, compiled;
+} ltD_job;
+
+/* Says which kernel it is: the architecture and the key. */
+bool ltD_name_job(lt_cuda *cuda, const lt_cuda_source *source, ltD_job *job);
+/* The kernel from memory or disk; NULL where it is to be compiled. */
+bool ltD_find_kernel(lt_cuda *cuda, const ltD_job *job, lt_cuda_kernel **k);
+bool ltD_start_job(lt_cuda *cuda, ltD_job *job);
+void ltD_run_job(const ltD_compiler *compiler, ltD_job *job);
+/* The kernel that was compiled, kept in memory and on disk; NULL with the error and the log set. */
+lt_cuda_kernel *ltD_end_job(lt_cuda *cuda, ltD_job *job);
+/* A job that ran and is not wanted any more. */
+void ltD_drop_job(lt_cuda *cuda, ltD_job *job);
+
+/* Ends a job; '*image' is of ltD_new. */
+bool ltD_take_image(lt_cuda *cuda, ltD_job *job, void **image, size_t *size);
+void ltD_forget_log(lt_cuda *cuda);
 void ltD_free_kernels(lt_cuda *cuda);
 /* Enters the device with the kernel loaded there. */
 ltD_loaded *ltD_enter_kernel(lt_cuda *cuda, lt_cuda_kernel *k, int device, CUcontext *before);

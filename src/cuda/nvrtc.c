@@ -131,15 +131,20 @@ static char *explain(lt_cuda *cuda, const lt_cuda_source *source, const char *lo
   return out;
 }
 
-static void take_log(lt_cuda *cuda, nvrtcProgram program, const lt_cuda_source *source) {
-  size_t size = 0;
+void ltD_forget_log(lt_cuda *cuda) {
   ltD_delete_text(cuda, cuda->log);
   cuda->log = NULL;
-  if (cuda->compiler.nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size <= 1) return;
+}
+
+static void take_log(lt_cuda *cuda, const ltD_job *job) {
+  const ltD_compiler *c = &cuda->compiler;
+  size_t size = 0;
+  ltD_forget_log(cuda);
+  if (c->nvrtcGetProgramLogSize(job->program, &size) != NVRTC_SUCCESS || size <= 1) return;
   char *log = ltD_new(cuda, size + 1);
   if (log == NULL) return;
-  cuda->compiler.nvrtcGetProgramLog(program, log);
-  cuda->log = explain(cuda, source, log);
+  c->nvrtcGetProgramLog(job->program, log);
+  cuda->log = explain(cuda, job->source, log);
   ltD_delete(cuda, log, size + 1);
 }
 
@@ -151,54 +156,56 @@ static bool check(lt_cuda *cuda, nvrtcResult result, const char *call) {
                   call, cuda->compiler.nvrtcGetErrorString(result));
 }
 
-/* The first error of the log, for the message; the rest is in lt_cuda_log. */
-static bool fail_to_compile(lt_cuda *cuda, const lt_cuda_source *source, const char *arch,
-                            nvrtcResult result) {
-  return ltD_fail(cuda, LT_DEVICE, "NVRTC fails on kernel '%s' for %s: %s", source->kernel, arch,
-                  cuda->compiler.nvrtcGetErrorString(result));
+bool ltD_start_job(lt_cuda *cuda, ltD_job *job) {
+  size_t options = job->source->option_count;
+  if (options + 1 > MAX_OPTIONS)
+    return ltD_fail(cuda, LT_LIMIT, "%zu options, where %d are the most", options, MAX_OPTIONS - 1);
+  return ltD_open_compiler(cuda) &&
+         write_arch_option(cuda, job->arch, job->option, sizeof job->option, &job->is_ptx);
 }
 
-static bool run_compiler(lt_cuda *cuda, nvrtcProgram program, const lt_cuda_source *source,
-                         const char *arch, bool *is_ptx) {
-  char arch_option[64];
+void ltD_run_job(const ltD_compiler *c, ltD_job *job) {
+  const lt_cuda_source *source = job->source;
   const char *options[MAX_OPTIONS];
-  if (source->option_count + 1 > MAX_OPTIONS)
-    return ltD_fail(cuda, LT_LIMIT, "%zu options, where %d are the most", source->option_count,
-                    MAX_OPTIONS - 1);
-  if (!write_arch_option(cuda, arch, arch_option, sizeof arch_option, is_ptx)) return false;
-  options[0] = arch_option;
+  options[0] = job->option;
   for (size_t i = 0; i < source->option_count; i++) options[i + 1] = source->options[i];
-  nvrtcResult result =
-      cuda->compiler.nvrtcCompileProgram(program, (int)source->option_count + 1, options);
-  take_log(cuda, program, source);
-  return result == NVRTC_SUCCESS || fail_to_compile(cuda, source, arch, result);
+  job->created =
+      c->nvrtcCreateProgram(&job->program, source->text, source->file, (int)source->headers,
+                            source->header_texts, source->header_names);
+  if (job->created != NVRTC_SUCCESS) return;
+  job->compiled = c->nvrtcCompileProgram(job->program, (int)source->option_count + 1, options);
 }
 
-static bool take_image(lt_cuda *cuda, nvrtcProgram program, bool is_ptx, void **image,
-                       size_t *size) {
-  ltD_compiler *c = &cuda->compiler;
-  nvrtcResult result =
-      is_ptx ? c->nvrtcGetPTXSize(program, size) : c->nvrtcGetCUBINSize(program, size);
+static bool copy_image(lt_cuda *cuda, const ltD_job *job, void **image, size_t *size) {
+  const ltD_compiler *c = &cuda->compiler;
+  nvrtcResult result = job->is_ptx ? c->nvrtcGetPTXSize(job->program, size)
+                                   : c->nvrtcGetCUBINSize(job->program, size);
   if (!check(cuda, result, "nvrtcGetCUBINSize")) return false;
   *image = ltD_new(cuda, *size);
   if (*image == NULL) return false;
-  result = is_ptx ? c->nvrtcGetPTX(program, *image) : c->nvrtcGetCUBIN(program, *image);
+  result =
+      job->is_ptx ? c->nvrtcGetPTX(job->program, *image) : c->nvrtcGetCUBIN(job->program, *image);
   if (check(cuda, result, "nvrtcGetCUBIN")) return true;
   ltD_delete(cuda, *image, *size);
   return false;
 }
 
-bool ltD_compile(lt_cuda *cuda, const lt_cuda_source *source, const char *arch, void **image,
-                 size_t *size) {
-  nvrtcProgram program;
-  bool is_ptx = false;
-  if (!ltD_open_compiler(cuda)) return false;
-  nvrtcResult result =
-      cuda->compiler.nvrtcCreateProgram(&program, source->text, source->file, (int)source->headers,
-                                        source->header_texts, source->header_names);
-  if (!check(cuda, result, "nvrtcCreateProgram")) return false;
-  bool good = run_compiler(cuda, program, source, arch, &is_ptx) &&
-              take_image(cuda, program, is_ptx, image, size);
-  cuda->compiler.nvrtcDestroyProgram(&program);
+/* The messages are in lt_cuda_log. */
+static bool check_compiled(lt_cuda *cuda, const ltD_job *job) {
+  if (job->compiled == NVRTC_SUCCESS) return true;
+  return ltD_fail(cuda, LT_DEVICE, "NVRTC fails on kernel '%s' for %s: %s", job->source->kernel,
+                  job->arch, cuda->compiler.nvrtcGetErrorString(job->compiled));
+}
+
+bool ltD_take_image(lt_cuda *cuda, ltD_job *job, void **image, size_t *size) {
+  if (!check(cuda, job->created, "nvrtcCreateProgram")) return false;
+  take_log(cuda, job);
+  bool good = check_compiled(cuda, job) && copy_image(cuda, job, image, size);
+  ltD_drop_job(cuda, job);
   return good;
+}
+
+void ltD_drop_job(lt_cuda *cuda, ltD_job *job) {
+  if (job->program != NULL) cuda->compiler.nvrtcDestroyProgram(&job->program);
+  job->program = NULL;
 }

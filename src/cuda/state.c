@@ -183,6 +183,7 @@ void lt_cuda_close(lt_cuda *cuda) {
   ltD_delete_text(cuda, cuda->log);
   ltD_delete_text(cuda, cuda->warnings);
   ltD_delete_text(cuda, cuda->taken);
+  ltD_delete(cuda, cuda->note, cuda->note_size);
   ltD_delete(cuda, cuda, sizeof *cuda);
 }
 

@@ -4,6 +4,7 @@
 #include "cuda.h"
 
 #include "cuda_module.h"
+#include "progress.h"
 
 /* Its address is the state's key in the registry. */
 static const char state_key = 0;
@@ -195,6 +196,12 @@ static int statistics(lua_State *L) {
   return 1;
 }
 
+/* shows_progress(): whether standard error is a terminal. */
+static int shows_progress(lua_State *L) {
+  lua_pushboolean(L, ltL_shows_progress());
+  return 1;
+}
+
 /* ---- Devices that reach each other ----------------------------------------------------------- */
 
 static int can_access_peer(lua_State *L) {
@@ -248,6 +255,7 @@ static const luaL_Reg functions[] = {{"available", available},
                                      {"enable_peer", enable_peer},
                                      {"has_compiler", has_compiler},
                                      {"info", info},
+                                     {"shows_progress", shows_progress},
                                      {"statistics", statistics},
                                      {"synchronize", synchronize},
                                      {NULL, NULL}};
@@ -261,7 +269,9 @@ int ltL_open_cuda_driver(lua_State *L) {
   ltL_open_cuda_memory(L);
   ltL_open_cuda_streams(L);
   ltL_open_cuda_compile(L);
+  ltL_open_cuda_batch(L);
   ltL_open_cuda_launch(L);
   ltL_open_cuda_tensor_maps(L);
+  ltL_open_cuda_notes(L);
   return 1;
 }

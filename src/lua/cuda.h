@@ -104,6 +104,23 @@ typedef struct ltL_kernel {
 #define LTL_MAX_BLOCK 4096
 #define LTL_MAX_PARAMETERS 256
 
+/*
+** A kernel that is to be compiled. User value 1 is a list that keeps what 'source' points to, 2 the
+** kernel's userdata, which is no kernel before it has its code.
+*/
+typedef struct ltL_order {
+  lt_cuda_source source;
+  ltL_kernel *kernel;
+} ltL_order;
+
+#define LTL_ORDER "lutile order"
+
+/*
+** Pushes the kernel of the order at 'index' with its code. Pushes a message instead, and is false,
+** where there is none: that of the last call on CUDA.
+*/
+bool ltL_push_compiled(lua_State *L, ltL_cuda *C, int index, lt_cuda_kernel *code);
+
 /* ---- Tensor maps ---------------------------------------------------------------------------- */
 
 typedef struct ltL_tensor_map {
@@ -125,7 +142,9 @@ void ltL_make_cuda_type(lua_State *L, const char *name, const luaL_Reg *methods,
 void ltL_open_cuda_memory(lua_State *L);
 void ltL_open_cuda_streams(lua_State *L);
 void ltL_open_cuda_compile(lua_State *L);
+void ltL_open_cuda_batch(lua_State *L);
 void ltL_open_cuda_launch(lua_State *L);
 void ltL_open_cuda_tensor_maps(lua_State *L);
+void ltL_open_cuda_notes(lua_State *L);
 
 #endif

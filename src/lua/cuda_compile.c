@@ -80,33 +80,60 @@ static int embedded(lua_State *L) {
 
 /* ---- Reading the table ------------------------------------------------------------------------ */
 
-/* The string at the top, which the compiler would read up to its first zero byte. */
-static const char *whole_string(lua_State *L, const char *name) {
+/* The value at the top moves to the end of the list at 'list'. */
+static void keep(lua_State *L, int list) {
+  lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
+}
+
+/*
+** The string at the top, which the list at 'list' keeps from now on. The compiler would read it up to
+** its first zero byte.
+*/
+static const char *keep_string(lua_State *L, int list, const char *name) {
   size_t length;
   const char *text = lua_tolstring(L, -1, &length);
   if (strlen(text) != length) luaL_error(L, "compile: '%s' has a zero byte in it", name);
+  keep(L, list);
   return text;
 }
 
-static const char *string_field(lua_State *L, const char *name) {
+static const char *string_field(lua_State *L, int list, const char *name) {
   if (lua_getfield(L, 1, name) != LUA_TSTRING) luaL_error(L, "compile: '%s' is no string", name);
-  const char *text = whole_string(L, name);
-  lua_pop(L, 1); /* the table keeps it */
-  return text;
+  return keep_string(L, list, name);
 }
 
-/* A list of strings in memory that the table at the top of the stack keeps alive with it. */
-static const char *const *list_field(lua_State *L, const char *name, size_t *n) {
+static const char *const *list_field(lua_State *L, int list, const char *name, size_t *n) {
   if (lua_getfield(L, 1, name) != LUA_TTABLE) luaL_error(L, "compile: '%s' is no list", name);
   *n = lua_rawlen(L, -1);
-  const char **list = lua_newuserdatauv(L, (*n + 1) * sizeof *list, 0);
+  const char **strings = lua_newuserdatauv(L, (*n + 1) * sizeof *strings, 0);
+  keep(L, list);
   for (size_t i = 0; i < *n; i++) {
-    if (lua_rawgeti(L, -2, (lua_Integer)i + 1) != LUA_TSTRING)
+    if (lua_rawgeti(L, -1, (lua_Integer)i + 1) != LUA_TSTRING)
       luaL_error(L, "compile: '%s' holds what is no string", name);
-    list[i] = whole_string(L, name);
-    lua_pop(L, 1);
+    strings[i] = keep_string(L, list, name);
   }
-  return list; /* the table and the list stay on the stack */
+  lua_pop(L, 1);
+  return strings;
+}
+
+static void read_source(lua_State *L, ltL_cuda *C, int list, lt_cuda_source *source) {
+  size_t texts;
+  source->kernel = string_field(L, list, "kernel");
+  source->file = string_field(L, list, "file");
+  source->text = string_field(L, list, "text");
+  source->header_names = list_field(L, list, "header_names", &source->headers);
+  source->header_texts = list_field(L, list, "header_texts", &texts);
+  source->options = list_field(L, list, "options", &source->option_count);
+  if (texts != source->headers) luaL_error(L, "compile: a header has no text");
+  if (lua_getfield(L, 1, "arch") != LUA_TNIL) {
+    luaL_checkstring(L, -1);
+    source->arch = keep_string(L, list, "arch");
+  }
+  lua_settop(L, list);
+  lua_getfield(L, 1, "device");
+  source->device =
+      source->arch == NULL ? ltL_check_device(L, C, list + 1) : (int)luaL_optinteger(L, -1, 0);
+  lua_settop(L, list);
 }
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
@@ -141,11 +168,6 @@ static void place(ltL_parameter *p, size_t *at) {
   }
   p->offset = align(*at, alignment);
   *at = p->offset + p->size;
-}
-
-/* The value at the top moves to the end of the list at 'list'. */
-static void keep(lua_State *L, int list) {
-  lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
 }
 
 /* A copy of the layout at the top, that no script can reach; NULL where there is none. */
@@ -201,9 +223,9 @@ static ltL_kernel *push_kernel(lua_State *L, ltL_state *S, ltL_cuda *C) {
     luaL_error(L, "compile: the arguments take %d bytes, where %d are the most", (int)at,
                LTL_MAX_BLOCK);
   k->block_size = at;
-  lua_getfield(L, 1, "kernel");
-  k->name = lua_tostring(L, -1);
-  keep(L, list + 1);
+  k->name = string_field(L, list + 1, "kernel");
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, list + 1);
   lua_setiuservalue(L, -2, 2);
   return k;
@@ -211,9 +233,21 @@ static ltL_kernel *push_kernel(lua_State *L, ltL_state *S, ltL_cuda *C) {
 
 /* ---- Compiling ------------------------------------------------------------------------------ */
 
-static int raise_with_log(lua_State *L, const ltL_cuda *C) {
-  const char *log = lt_cuda_log(C->cuda);
-  return luaL_error(L, log[0] == '\0' ? "%s" : "%s\n%s", C->error.message, log);
+/* Pushes the order that the table at slot 1 is. */
+static ltL_order *push_order(lua_State *L, ltL_state *S, ltL_cuda *C) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  ltL_order *o = lua_newuserdatauv(L, sizeof *o, 2);
+  *o = (ltL_order){.kernel = NULL};
+  lua_newtable(L);
+  read_source(L, C, 3, &o->source);
+  lua_setiuservalue(L, 2, 1);
+  o->kernel = push_kernel(L, S, C);
+  o->kernel->device = o->source.device;
+  lua_setiuservalue(L, 2, 2);
+  lua_settop(L, 2);
+  luaL_setmetatable(L, LTL_ORDER);
+  return o;
 }
 
 /*
@@ -226,52 +260,57 @@ static bool knows_offsets(const ltL_kernel *k) {
   return true;
 }
 
-/* Where the driver knows better what the parameters are, the source was read wrongly. */
-static void check_parameters(lua_State *L, const ltL_kernel *k) {
+/* Whether the driver agrees on what the parameters are, as far as it can say; pushes a message
+** where the source was read wrongly. */
+static bool check_parameters(lua_State *L, const ltL_kernel *k) {
   lt_cuda *cuda = k->state->cuda;
   size_t offset, size;
   for (size_t i = 0; i < k->count; i++) {
     const ltL_parameter *p = &k->parameters[i];
-    if (!lt_cuda_get_parameter(cuda, k->kernel, k->device, i, &offset, &size)) return;
-    if ((offset != p->offset && knows_offsets(k)) || size != p->size)
-      luaL_error(L,
-                 "compile: parameter '%s' of kernel '%s' has %d bytes at %d, where %d at %d were "
-                 "read from its declaration",
-                 p->name, k->name, (int)size, (int)offset, (int)p->size, (int)p->offset);
+    if (!lt_cuda_get_parameter(cuda, k->kernel, k->device, i, &offset, &size)) return true;
+    if ((offset == p->offset || !knows_offsets(k)) && size == p->size) continue;
+    lua_pushfstring(L,
+                    "compile: parameter '%s' of kernel '%s' has %d bytes at %d, where %d at %d "
+                    "were read from its declaration",
+                    p->name, k->name, (int)size, (int)offset, (int)p->size, (int)p->offset);
+    return false;
   }
+  return true;
+}
+
+bool ltL_push_compiled(lua_State *L, ltL_cuda *C, int index, lt_cuda_kernel *code) {
+  const ltL_order *o = lua_touserdata(L, index);
+  ltL_kernel *k = o->kernel;
+  const char *log = lt_cuda_log(C->cuda);
+  ltL_pass_warnings(L, C);
+  if (code == NULL) {
+    lua_pushfstring(L, log[0] == '\0' ? "%s" : "%s\n%s", C->error.message, log);
+    return false;
+  }
+  k->kernel = code;
+  k->origin = lt_cuda_kernel_origin(code);
+  if (o->source.arch == NULL && !check_parameters(L, k)) return false;
+  lua_getiuservalue(L, index, 2);
+  luaL_setmetatable(L, LTL_KERNEL);
+  return true;
 }
 
 /*
-** compile{kernel, file, text, header_names, header_texts, options, parameters [, arch] [, device]}:
-** the kernel. Its user value 1 is the table.
+** order{kernel, file, text, header_names, header_texts, options, parameters [, arch] [, device]}:
+** what is to be compiled.
 */
+static int order(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  push_order(L, S, ltL_begin_cuda(L));
+  return 1;
+}
+
+/* compile{...}, as order's: the kernel. Its user value 1 is the table. */
 static int compile(lua_State *L) {
   ltL_state *S = ltL_begin(L);
   ltL_cuda *C = ltL_begin_cuda(L);
-  luaL_checktype(L, 1, LUA_TTABLE);
-  lua_settop(L, 1);
-  lt_cuda_source source = {.kernel = string_field(L, "kernel"),
-                           .file = string_field(L, "file"),
-                           .text = string_field(L, "text")};
-  size_t texts;
-  source.header_names = list_field(L, "header_names", &source.headers);
-  source.header_texts = list_field(L, "header_texts", &texts);
-  source.options = list_field(L, "options", &source.option_count);
-  if (texts != source.headers) return luaL_error(L, "compile: a header has no text");
-  if (lua_getfield(L, 1, "arch") != LUA_TNIL) source.arch = luaL_checkstring(L, -1);
-  lua_getfield(L, 1, "device");
-  source.device =
-      source.arch == NULL ? ltL_check_device(L, C, lua_gettop(L)) : (int)luaL_optinteger(L, -1, 0);
-  ltL_kernel *k = push_kernel(L, S, C);
-  k->kernel = lt_cuda_compile(C->cuda, &source);
-  ltL_pass_warnings(L, C);
-  if (k->kernel == NULL) return raise_with_log(L, C);
-  k->origin = lt_cuda_kernel_origin(k->kernel);
-  k->device = source.device;
-  luaL_setmetatable(L, LTL_KERNEL);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
-  if (source.arch == NULL) check_parameters(L, k);
+  const ltL_order *o = push_order(L, S, C);
+  if (!ltL_push_compiled(L, C, 2, lt_cuda_compile(C->cuda, &o->source))) return lua_error(L);
   return 1;
 }
 
@@ -282,6 +321,13 @@ static const luaL_Reg functions[] = {{"blank", blank},
                                      {"emit", emit},
                                      {"emitted_form", emitted_form},
                                      {"fits_32_bits", fits_32_bits},
+                                     {"order", order},
                                      {NULL, NULL}};
 
-void ltL_open_cuda_compile(lua_State *L) { ltL_set_cuda_functions(L, functions); }
+static const luaL_Reg no_functions[] = {{NULL, NULL}};
+
+void ltL_open_cuda_compile(lua_State *L) {
+  ltL_make_cuda_type(L, LTL_ORDER, no_functions, no_functions);
+  lua_pop(L, 1);
+  ltL_set_cuda_functions(L, functions);
+}

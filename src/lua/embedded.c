@@ -28,22 +28,56 @@ static void forget(void *L, void *block) {
   (void)block;
 }
 
-void ltL_push_embedded(lua_State *L, const ltL_embedded *file) {
-  luaL_Buffer text;
-  luaL_checkstack(L, 8, "no room to unpack a file");
+/* Fills the userdata at the top with the group's texts; what zlib needs meanwhile is above it. */
+static void unpack(lua_State *L, const ltL_embedded_group *group) {
   int top = lua_gettop(L);
   z_stream z = {.zalloc = allocate, .zfree = forget, .opaque = L};
+  z.next_out = lua_touserdata(L, top);
+  z.avail_out = (unsigned)group->size + 1;
   int status = inflateInit2(&z, 16 + MAX_WBITS); /* 16: a gzip header */
-  z.next_in = (unsigned char *)file->packed;     /* zlib only reads it */
-  z.avail_in = (unsigned)file->packed_size;
-  z.next_out = (unsigned char *)luaL_buffinitsize(L, &text, file->size + 1);
-  z.avail_out = (unsigned)file->size + 1;
+  z.next_in = (unsigned char *)group->packed;    /* zlib only reads it */
+  z.avail_in = (unsigned)group->packed_size;
   if (status == Z_OK) status = inflate(&z, Z_FINISH);
-  if (status != Z_STREAM_END || z.total_out != file->size)
-    luaL_error(L, "embedded file '%s' is damaged", file->name);
-  luaL_pushresultsize(&text, file->size);
-  lua_replace(L, top + 1);
-  lua_settop(L, top + 1);
+  if (status != Z_STREAM_END || z.total_out != group->size)
+    luaL_error(L, "the embedded files are damaged");
+  lua_settop(L, top);
+}
+
+/* Its address is the key in the registry of a table of the groups that are unpacked, which is weak:
+** files that are loaded one after the other unpack them once. */
+static const char groups_key = 0;
+
+static void push_groups(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &groups_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &groups_key);
+}
+
+/* Pushes a userdata of the group's texts. */
+static const char *push_group(lua_State *L, const ltL_embedded_group *group) {
+  push_groups(L);
+  if (lua_rawgetp(L, -1, group) != LUA_TUSERDATA) {
+    lua_pop(L, 1);
+    lua_newuserdatauv(L, group->size + 1, 0);
+    unpack(L, group);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, -3, group);
+  }
+  lua_remove(L, -2);
+  return lua_touserdata(L, -1);
+}
+
+void ltL_push_embedded(lua_State *L, const ltL_embedded *file) {
+  luaL_checkstack(L, 12, "no room to unpack a file");
+  const char *texts = push_group(L, file->group);
+  lua_pushlstring(L, texts + file->offset, file->size);
+  lua_remove(L, -2);
 }
 
 void ltL_load_embedded(lua_State *L, const ltL_embedded *file) {

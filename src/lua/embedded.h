@@ -1,6 +1,7 @@
 /*
 ** The files of lua/lutile and kernels, kept in the binary, so that a module or a command that was
-** copied elsewhere finds them. Their table is made at build time, with the texts compressed by gzip.
+** copied elsewhere finds them. Their table is made at build time, with the texts of each group of
+** files compressed by gzip, one behind the other.
 */
 #ifndef LUTILE_LUA_EMBEDDED_H
 #define LUTILE_LUA_EMBEDDED_H
@@ -9,11 +10,17 @@
 
 struct lua_State;
 
-typedef struct ltL_embedded {
-  const char *name; /* "lutile.plan" for a module, "kernels/gemm.cu" for a kernel */
+typedef struct ltL_embedded_group {
   const unsigned char *packed;
   size_t packed_size;
-  size_t size; /* of the text */
+  size_t size; /* of the texts */
+} ltL_embedded_group;
+
+typedef struct ltL_embedded {
+  const char *name; /* "lutile.plan" for a module, "kernels/gemm.cu" for a kernel */
+  const ltL_embedded_group *group;
+  size_t offset; /* of the text in those of the group */
+  size_t size;
 } ltL_embedded;
 
 /* Ends with a NULL name. */

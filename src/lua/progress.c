@@ -22,12 +22,14 @@ ltL_progress ltL_start_progress(const char *what, int64_t total) {
   return (ltL_progress){.what = what, .total = total, .start = start, .next = start + PATIENCE};
 }
 
+bool ltL_shows_progress(void) { return isatty(STDERR_FILENO); }
+
 void ltL_advance(ltL_progress *p) {
   p->done++;
   double time = now();
   if (time < p->next) return;
   p->next = time + INTERVAL;
-  if (!p->is_shown && !isatty(STDERR_FILENO)) return;
+  if (!p->is_shown && !ltL_shows_progress()) return;
   p->is_shown = true;
   double rate = (time - p->start) / (double)p->done;
   fprintf(stderr, "\r%s: block %lld of %lld, %.0f s to go\033[K", p->what, (long long)p->done,

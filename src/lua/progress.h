@@ -14,6 +14,8 @@ typedef struct ltL_progress {
   bool is_shown;
 } ltL_progress;
 
+/* Whether standard error is a terminal. */
+bool ltL_shows_progress(void);
 ltL_progress ltL_start_progress(const char *what, int64_t total);
 /* One block more: says so where standard error is a terminal, after a second, and not too often. */
 void ltL_advance(ltL_progress *p);

@@ -18,15 +18,18 @@ local function calling_level()
   return level - 1
 end
 
+-- A message without the place in this library that it comes from.
+local function own_message(message)
+  if type(message) ~= "string" then error(message, 0) end
+  return (message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", ""))
+end
+
 -- An error of this module's own functions is the calling script's.
 local function guard(f)
   return function(...)
     local results = table.pack(pcall(f, ...))
     if results[1] then return table.unpack(results, 2, results.n) end
-    local message = results[2]
-    if type(message) ~= "string" then error(message, 0) end
-    message = message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", "")
-    error(message, calling_level())
+    error(own_message(results[2]), calling_level())
   end
 end
 
@@ -169,6 +172,29 @@ local function options_of(spec)
   return table.move(spec.options or {}, 1, #(spec.options or {}), #options + 1, options)
 end
 
+-- What the driver compiles, from what a script says.
+local function describe(spec)
+  check_fields(spec)
+  local text, folder = spec.source, nil
+  if spec.file then text, folder = source.find(spec.file) end
+  local file = spec.file and spec.file:match "[^/]+$" or "kernel.cu"
+  local name = spec.name or spec.file and file:match "^[%w_]+"
+  if not name then error("compile: 'name' is needed: of the kernel in 'source'", 0) end
+  if not name:find "^[%a_][%w_]*$" then
+    error(("compile: '%s' is no name of a kernel"):format(name), 0)
+  end
+  local options = options_of(spec)
+  local generated, known = source.generate(spec)
+  local header_names, header_texts = source.headers(text, generated, folder, options)
+  return {
+    kernel = name, file = file, text = text, header_names = header_names,
+    header_texts = header_texts, options = options, arch = spec.arch,
+    device = device_of(spec.device),
+    parameters = source.parameters(name, text, known, spec.types or {}, spec.index or 64),
+    source = generated .. "\n" .. text,
+  }
+end
+
 --[[
 compile{source = text | file = name, name =, layouts =, values =, types =, arch =, options =}
 
@@ -187,26 +213,61 @@ compile{source = text | file = name, name =, layouts =, values =, types =, arch 
 The kernel has name, arch, key, origin ("compiled", "disk", "memory"), source (all of what was
 compiled) and parameters; launch{...}(...), resources(), occupancy(threads, shared), image().
 ]]
-M.compile = guard(function(spec)
-  check_fields(spec)
-  local text, folder = spec.source, nil
-  if spec.file then text, folder = source.find(spec.file) end
-  local file = spec.file and spec.file:match "[^/]+$" or "kernel.cu"
-  local name = spec.name or spec.file and file:match "^[%w_]+"
-  if not name then error("compile: 'name' is needed: of the kernel in 'source'", 0) end
-  if not name:find "^[%a_][%w_]*$" then
-    error(("compile: '%s' is no name of a kernel"):format(name), 0)
+M.compile = guard(function(spec) return driver.compile(describe(spec)) end)
+
+-- Fills the lists: kernels[i], or false and errors[i]. Gives the orders, and which spec each is of.
+local function make_orders(specs, kernels, errors)
+  local orders, of = {}, {}
+  for i = 1, #specs do
+    local good, order = pcall(function() return driver.order(describe(specs[i])) end)
+    kernels[i] = false
+    if good then
+      orders[#orders + 1], of[#of + 1] = order, i
+    else
+      errors[i] = own_message(order)
+      if errors[i] == "not enough memory" then error(errors[i], 0) end -- not this one's fault
+    end
   end
-  local options = options_of(spec)
-  local generated, known = source.generate(spec)
-  local header_names, header_texts = source.headers(text, generated, folder, options)
-  return driver.compile {
-    kernel = name, file = file, text = text, header_names = header_names,
-    header_texts = header_texts, options = options, arch = spec.arch,
-    device = device_of(spec.device),
-    parameters = source.parameters(name, text, known, spec.types or {}, spec.index or 64),
-    source = generated .. "\n" .. text,
-  }
+  return orders, of
+end
+
+local function check_batch_options(specs, options)
+  if type(specs) ~= "table" then
+    error(("compile_all: a list of tables expected, got %s"):format(type(specs)), 0)
+  end
+  for name in pairs(options) do
+    if name ~= "threads" and name ~= "progress" then
+      error(("compile_all: no option '%s' (there are progress, threads)"):format(tostring(name)), 0)
+    end
+  end
+  local threads = options.threads
+  if threads ~= nil and (math.type(threads) ~= "integer" or threads < 1 or threads > 1024) then
+    error(("compile_all: threads is %s, where 1 to 1024 will do"):format(tostring(threads)), 0)
+  end
+end
+
+--[[
+compile_all({spec, ...} [, {threads =, progress =}])
+
+Compiles what is not in the cache by several threads, one for each processor if 'threads' does not
+say how many. Gives a list of the kernels, in the order of the specs, false for those that there are
+none of, and a table of the messages of these by their places. progress(done, of) is called after
+each.
+]]
+M.compile_all = guard(function(specs, options)
+  options = options or {}
+  check_batch_options(specs, options)
+  local there, why = driver.has_compiler()
+  if not there then error(why, 0) end
+  local kernels, errors = {}, {}
+  local orders, of = make_orders(specs, kernels, errors)
+  local batch <close> = driver.batch(orders, options.threads)
+  for done = #specs - #orders + 1, #specs do
+    local i, kernel, message = batch:next()
+    kernels[of[i]], errors[of[i]] = kernel or false, message and own_message(message)
+    if options.progress then options.progress(done, #specs) end
+  end
+  return kernels, errors
 end)
 
 copies.compile = M.compile

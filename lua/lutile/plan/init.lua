@@ -9,21 +9,12 @@ local base = require "lutile.plan.base"
 local gemm = require "lutile.plan.gemm"
 local chained_gemm = require "lutile.plan.chained_gemm"
 local grouped_gemm = require "lutile.plan.grouped_gemm"
+local guard = require "lutile.plan.guard"
 local run = require "lutile.plan.run"
 local run_grouped = require "lutile.plan.run_grouped"
+local tuned = require "lutile.plan.tuned"
 
 local M = {}
-
--- Errors are the calling script's, under the name of what it called.
-local function guard(name, f)
-  return function(...)
-    local results = table.pack(pcall(f, ...))
-    if results[1] then return table.unpack(results, 2, results.n) end
-    local message = results[2]
-    if type(message) ~= "string" then error(message, 0) end
-    error(name .. ": " .. message:gsub("^[^\n]-lutile[%w_./]*:%d+: ", ""), 2)
-  end
-end
 
 --[[
 plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias)
@@ -40,8 +31,9 @@ plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias)
   template  "gemm_sm80.cu", "gemm_sm90.cu": by default the latter where it can
   tile, stages, group   as a script would have them; warps, blocks of gemm_sm80.cu, cluster and
             ping_pong of gemm_sm90.cu
+  tuned     false: not as lutile.tune found, by the model alone
 ]]
-M.gemm = guard("plan.gemm", gemm.plan)
+M.gemm = guard("plan.gemm", function(options) return tuned.plan(gemm.plan, options) end)
 
 --[[
 plan.grouped_gemm{groups = {{A =, B =, C =}, ...}, ...}: a list of products of any sizes, each as
