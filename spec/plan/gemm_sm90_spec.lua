@@ -211,7 +211,8 @@ describe("gemm_sm90", function()
       assert.same({ 10 * 128 * 256 * 4, 20 },
         { gemm_sm90.new { dtype = "f16", tile = { 128, 256 }, splits = 4 }:workspace(10) })
       assert.same({ 10 * 128 * 128 * 2, 10 },
-        { gemm_sm90.new { dtype = "f16", acc = "f16", ping_pong = true, splits = 4 }:workspace(10) })
+        { gemm_sm90.new { dtype = "f16", acc = "f16", ping_pong = true, splits = 4 }
+          :workspace(10) })
     end)
 
   it("writes one block for one plan", function()
