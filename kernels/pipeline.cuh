@@ -66,6 +66,7 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
   const unsigned warpgroup = threadIdx.x / kWarpgroup - 1;
   Place place;
   unsigned turns = 0, done = 0, buffer = 0;
+  if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
   for (unsigned i = blockIdx.x / kCluster; i < work.count(); i += gridDim.x / kCluster) {
     const Unit unit = work.unit(i, rank);
     if (plan::kPingPong && turns++ % plan::kConsumers != warpgroup) {
@@ -73,6 +74,7 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
       continue;
     }
     Accumulators acc;
+    clear(acc);
     if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, done++);
     accumulate(acc, place, shared, warpgroup, unit.stages);
     bool is_whole = true;

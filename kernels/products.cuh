@@ -34,8 +34,8 @@ DEVICE void multiply(Accumulators &acc, unsigned long long a, unsigned long long
 }
 
 /*
-** The sums over some stages, of MMAs that add up to what is in the registers only from the second
-** stage on. One is released while the next one's MMAs run. 'is_last': of the unit,
+** The sums over some stages: MMAs add to what is in the registers only from the second stage on. One
+** is released while the next one's MMAs run. 'is_last': of the unit,
 ** so that the next consumer has its turn.
 */
 DEVICE void accumulate_run(Accumulators &acc, Place &place, unsigned shared, unsigned warpgroup,
@@ -71,17 +71,16 @@ DEVICE void add_run(Accumulators &acc, const Accumulators &run) {
 }
 
 /*
-** All of a unit's sums. MMAs of fp8 keep about 13 bits of their sums between
-** each other: after kPromote stages, if that is not 0, these are added up as f32.
+** All of a unit's sums, in registers that are 0: else their last values, of whatever path, must be
+** kept from the MMAs. MMAs of fp8 keep about 13 bits of their sums between each other: after
+** kPromote stages, if that is not 0, these are added up as f32.
 */
 DEVICE void accumulate(Accumulators &acc, Place &place, unsigned shared, unsigned warpgroup,
                        int stages) {
   if constexpr (plan::kPromote == 0) {
-    clear(acc); /* else their last values, of whatever path, must be kept from the MMAs */
     accumulate_run(acc, place, shared, warpgroup, stages, true);
   } else {
     Accumulators run;
-    clear(acc);
 #pragma unroll 1
     for (int i = 0; i < stages; i += plan::kPromote) {
       const bool is_last = i + plan::kPromote >= stages;

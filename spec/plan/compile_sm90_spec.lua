@@ -9,7 +9,8 @@ local support = require "spec.support.cuda"
 local function compile(p) return require "lutile.cuda".compile(p:compile_options(nil, "sm_90a")) end
 
 local CASES = {
-  { "in turn", { dtype = "f16" }, "HGMMA" },
+  { "shared", { dtype = "f16" }, "HGMMA" },
+  { "in turn", { dtype = "f16", ping_pong = true, skew = 1000 }, "HGMMA" },
   { "tiles in parts, C and a bias", { dtype = "bf16", splits = 4, reads_c = true, bias = "row" },
     "HGMMA" },
   { "the widest in turn", { dtype = "bf16", tile = { 128, 192 }, ping_pong = true, splits = 4 },

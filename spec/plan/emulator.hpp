@@ -27,6 +27,7 @@
 #define __cluster_dims__(...)
 #define __grid_constant__
 #define __syncthreads() emulator::barrier()
+#define __nanosleep(n)
 
 struct index3 {
   unsigned x, y, z;

@@ -180,14 +180,21 @@ describe("gemm_sm90", function()
     end
   end)
 
-  it("takes turns with as many stages as fit, unless told otherwise", function()
-    local p = gemm_sm90.new { dtype = "bf16" }
-    assert.same({ 128, 128, 64 }, p.tile)
-    assert.is_true(p.ping_pong)
-    assert.equal(6, p.stages)
-    assert.same({ 128, 256, 64 }, gemm_sm90.new { dtype = "f16", ping_pong = false }.tile)
-    assert.is_false(gemm_sm90.new { dtype = "f16", tile = { 128, 256, 64 } }.ping_pong)
-    assert.same({ 128, 128, 128 }, gemm_sm90.new { dtype = "e4m3", promote = 4 }.tile)
+  it("shares tiles or takes turns, with as many stages as fit", function()
+    for _, case in ipairs {
+      { { dtype = "bf16" }, { 128, 256, 64 }, false, 4 },
+      { { dtype = "f16", ping_pong = true }, { 128, 128, 64 }, true, 6 },
+      { { dtype = "f16", tile = { 128, 192 }, ping_pong = true }, { 128, 192, 64 }, true, 4 },
+      { { dtype = "tf32" }, { 128, 256, 32 }, false, 4 },
+      { { dtype = "e4m3" }, { 128, 128, 128 }, true, 6 },
+      { { dtype = "e4m3", promote = 4 }, { 128, 128, 128 }, false, 6 },
+    } do
+      local options, tile, ping_pong, stages = table.unpack(case)
+      local p = gemm_sm90.new(options)
+      assert.same(tile, p.tile)
+      assert.equal(ping_pong, p.ping_pong)
+      assert.equal(stages, p.stages)
+    end
   end)
 
   it("shifts registers where the launch's are too few", function()
@@ -200,11 +207,12 @@ describe("gemm_sm90", function()
     function()
       assert.same({ 0, 0 }, { gemm_sm90.new { dtype = "f16" }:workspace(132) })
       assert.same({ 10 * 128 * 128 * 4, 10 },
-        { gemm_sm90.new { dtype = "f16", splits = 4 }:workspace(10) })
+        { gemm_sm90.new { dtype = "f16", ping_pong = true, splits = 4 }:workspace(10) })
       assert.same({ 10 * 128 * 256 * 4, 20 },
         { gemm_sm90.new { dtype = "f16", tile = { 128, 256 }, splits = 4 }:workspace(10) })
       assert.same({ 10 * 128 * 128 * 2, 10 },
-        { gemm_sm90.new { dtype = "f16", acc = "f16", splits = 4 }:workspace(10) })
+        { gemm_sm90.new { dtype = "f16", acc = "f16", ping_pong = true, splits = 4 }
+          :workspace(10) })
     end)
 
   it("writes one block for one plan", function()

@@ -44,13 +44,21 @@ describe("plan.gemm", function()
 
   for _, case in ipairs {
     { 512, 512, 512, "64x32x64", true }, { 1024, 1024, 1024, "64x128x64", true },
-    { 4096, 4096, 4096, "128x128x64", false }, { 4096, 4096, 16384, "128x256x64", false },
+    { 2048, 2048, 2048, "128x256x64", true },
+    { 4096, 4096, 4096, "128x256x64", false, skew = 1500 },
+    { 8192, 8192, 8192, "128x192x64", false }, { 8192, 8192, 1024, "128x192x64", false },
+    { 4000, 4100, 4104, "256x128x64", false, skew = 1500 },
+    { 128, 8192, 8192, "64x128x64", true, cluster = 2 },
+    { 16, 8192, 8192, "64x64x64", true, most_rows = 16 },
   } do
     local m, n, k, tile, is_short = table.unpack(case)
     it(("takes tiles of %s for %dx%dx%d on an H200"):format(tile, m, n, k), function()
       local p = gemm { M = m, N = n, K = k, multiprocessors = 132 }
       assert.equal(tile, table.concat(p.tile, "x"))
       assert.equal(is_short, p.dependent)
+      assert.equal(case.skew or 0, p.skew)
+      assert.equal(case.cluster or 1, p.cluster[1])
+      assert.equal(case.most_rows, p.most_rows)
     end)
   end
 
@@ -62,7 +70,7 @@ describe("plan.gemm", function()
   it("knows no sizes that come with the launch", function()
     local l = make_layout({ dyn(16), dyn(16, 8) }, { dyn(16, 8), 1 })
     local p = plan.gemm { A = l, B = l, C = l, dtype = "f16", out = "f16", arch = 90 }
-    assert.same({ 128, 128, 64 }, p.tile)
+    assert.same({ 128, 256, 64 }, p.tile)
     assert.equal(1, p.splits)
   end)
 

@@ -96,6 +96,7 @@ local function constants(p)
     emit.constant("kGroup", p.group, "rows of tiles that clusters go down together"),
     emit.constant("kSplits", p.splits, "at most: parts of a tile along k"),
     emit.constant("kLeastStages", p.least_stages, "of a part"),
+    emit.constant("kSkew", p.skew, "nanoseconds after which the second consumer starts"),
     emit.constant("kSharedBytes", p.shared_bytes),
     emit.constant("kDependent", p.dependent, "starts while the grid before ends"),
     emit.constant("kReadsC", p.reads_c), emit.constant("kScales", p.scales),
@@ -177,12 +178,12 @@ end
 
 -- ---- Choices -----------------------------------------------------------------------------------
 
--- By time on H200 relative to cuBLAS, the geometric mean of 4096^3, 8192^3, 2048^3, 8192x8192x1024
--- and 4096x14336x4096, f16 and bf16: turns with 128x128 have 1.014 and 1.011, shared 128x256 1.000
--- and 1.005, shared 256x128 0.999 and 1.006, shared 128x128 0.954 and 0.925.
+-- Of 16 bits and tf32, 128x256 shared has the best mean of large products on H200; of 8 bits, turns
+-- with 128x128.
 local function choose_tile(p)
-  if p.ping_pong == nil then p.ping_pong = not p.tile and not p.promote end
-  p.tile = p.tile or { 128, (p.ping_pong or p.promote) and 128 or 256 }
+  local is_narrow = p.promote or wgmma.BYTES[p.dtype] == 1
+  if p.ping_pong == nil then p.ping_pong = not p.tile and is_narrow and not p.promote end
+  p.tile = p.tile or { 128, (p.ping_pong or is_narrow) and 128 or 256 }
   p.tile = { p.tile[1], p.tile[2], p.tile[3] or operand.LINE_BYTES // wgmma.BYTES[p.dtype] }
   p.consumers = p.consumers
     or not p.ping_pong and (p.tile[1] == 64 and 1 or p.tile[1] == 192 and 3) or 2
@@ -195,8 +196,8 @@ local function choose_registers(p)
   local _, of_atom = wgmma.registers(p)
   local sums = p.atoms * of_atom * (p.promote and 2 or 1)
   local split = { [2] = { 40, 232 }, [3] = { 32, 160 }, [4] = { 24, 120 } }
-  p.registers = p.registers or (p.consumers == 1 or p.consumers == 2 and sums <= 64) and { 0, 0 }
-    or split[p.consumers]
+  local is_light = p.consumers == 1 or p.consumers == 2 and sums <= 64 and p.splits == 1
+  p.registers = p.registers or is_light and { 0, 0 } or split[p.consumers]
   local launched = ALL_REGISTERS // ((p.consumers + 1) * WARPGROUP) // 8 * 8
   if of_atom + OTHER_REGISTERS > launched then
     fail("tile: an MMA takes %d registers, and a launch of %d warpgroups gives %d",
@@ -273,6 +274,7 @@ end
 
 local function set_defaults(p)
   p.cluster, p.group = p.cluster or { 1, 1 }, p.group or 16
+  p.skew = p.skew or 0
   p.splits, p.least_stages = p.splits or 1, p.least_stages or 4
   p.reads_c, p.epilogue = p.reads_c or false, p.epilogue or "x"
   p.dependent, p.scales = p.dependent or false, p.scales or false
@@ -300,6 +302,9 @@ new{dtype =, ...}: the plan for
   promote   after so many MMAs along k, sums are added up as f32
   bias, reads_c, epilogue, scales   what becomes of the sums
   dependent   the kernel is launched as dependent on the one before
+  buffers, line_bytes   of the output: chunks that a warpgroup has at once, and how wide they are
+  skew      nanoseconds after which the second warpgroup starts, so that warpgroups that share tiles
+            write them at different times
   stages, cluster ({rows, columns} of blocks), group, registers
 ]]
 function M.new(options)
@@ -307,8 +312,8 @@ function M.new(options)
   for k, v in pairs(options) do p[k] = v end
   p.arch = 90
   choose_types(p)
-  set_defaults(p)
   choose_tile(p)
+  set_defaults(p)
   check_tile(p)
   p.atom = wgmma.atom(p)
   p.mma = lutile.make_tiled_mma(p.atom, make_layout { p.sharers, 1, 1 })

@@ -6,20 +6,26 @@ local M = {}
 -- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
 -- cores' rate such tiles reach where there are many of them.
 local CANDIDATES = {
-  { tile = { 128, 128 }, ping_pong = true, rate = 1 },
-  { tile = { 128, 256 }, rate = 1.02 },
-  { tile = { 128, 64 }, rate = 0.83 },
-  { tile = { 64, 128 }, rate = 0.85 },
-  { tile = { 64, 64 }, rate = 0.7 },
-  { tile = { 64, 32 }, rate = 0.5 },
+  { tile = { 128, 256 }, rate = 1.01 },
+  { tile = { 256, 128 }, rate = 1 },
+  { tile = { 128, 192 }, ping_pong = true, rate = 0.99 },
+  { tile = { 128, 128 }, ping_pong = true, rate = 0.93 },
+  { tile = { 64, 128 }, rate = 0.77 },
+  { tile = { 128, 64 }, rate = 0.61 },
+  { tile = { 64, 64 }, rate = 0.55 },
+  { tile = { 64, 32 }, rate = 0.3 },
 }
+local LARGE, LARGE_OF_BYTES = CANDIDATES[1], CANDIDATES[4] -- for sizes that are not known
+local IN_TURN = { [1] = 1, [2] = 1, [4] = 0.85 } -- of that rate, by an element's bytes
+local SHARED = { [1] = 0.93, [2] = 1, [4] = 1 }
 
 local LINE_BYTES = 128                            -- of k, of a stage
 local RATE = { [1] = 12e6, [2] = 6e6, [4] = 3e6 } -- FLOP of a multiprocessor in a us
-local MEMORY = 3.6e6  -- bytes that come from memory in a us
+local MEMORY = 4e6    -- bytes that come from memory in a us
+local OVERLAP = 0.1   -- of the shorter one of multiplying and loading shows beside the longer one
 local START = 1.6     -- us until the first stage is there, and after the last one
-local WRITE = 1e-4    -- us to write an element of a tile
-local COMBINE = 2     -- us until the sums of a tile's parts are added up
+local WRITE = 4e-5    -- us to write an element of a tile
+local COMBINE, COMBINE_EACH = 2, 2.4e-4 -- us to add up a tile's parts, and for each element
 local MOST_PARTS, LEAST_STAGES = 8, 4
 local MOST_SHORT = 50 -- us up to which starts of kernels are worth hiding
 
@@ -35,9 +41,13 @@ local function count_tiles(c, s)
   return math.max(ceil_div(s.M, c.tile[1]) * ceil_div(s.N, c.tile[2]) * s.L, 1)
 end
 
+local function rate_of(c, bytes)
+  return RATE[bytes] * c.rate * (c.ping_pong and IN_TURN or SHARED)[bytes]
+end
+
 -- us of a multiprocessor for a tile.
 local function time_of_tile(c, s)
-  return 2 * c.tile[1] * c.tile[2] * s.K / (RATE[s.bytes] * c.rate)
+  return 2 * c.tile[1] * c.tile[2] * s.K / rate_of(c, s.bytes)
 end
 
 -- us for M x N x K, L batches, by tiles as of candidate c in so many parts.
@@ -47,15 +57,17 @@ local function estimate(c, s, parts)
   local of_tile = time_of_tile(c, s) / parts
   -- Writing is hidden where another consumer multiplies, but for the last tile's.
   local writes = (c.ping_pong and 1 or rounds) * area * WRITE
-  local time = rounds * of_tile + writes + (parts > 1 and COMBINE or 0)
-  local bytes = s.bytes * s.K * (s.M + s.N) * s.L + s.out_bytes * s.M * s.N * s.L
-  return START + math.max(time, bytes / MEMORY)
+  local time = rounds * of_tile + writes
+  local load = (s.bytes * s.K * (s.M + s.N) + s.out_bytes * s.M * s.N) * s.L / MEMORY
+  return START + math.max(time, load) + OVERLAP * math.min(time, load)
+    + (parts > 1 and COMBINE + COMBINE_EACH * area or 0)
 end
 
 -- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors}: the candidate with the least time, the
--- parts of its tiles, and that time; without M, sizes that are known at launch only, the first.
+-- parts of its tiles, and that time; without M, sizes that are known at launch only, one for large
+-- products.
 function M.choose(s)
-  if not s.M then return CANDIDATES[1], 1 end
+  if not s.M then return s.bytes == 1 and LARGE_OF_BYTES or LARGE, 1 end
   local best, best_parts, least
   for _, c in ipairs(CANDIDATES) do
     for _, parts in ipairs { 1, count_parts(count_tiles(c, s), s) } do
@@ -78,6 +90,19 @@ function M.choose_for_groups(list)
     if not least or busy < least then best, least = c, busy end
   end
   return best
+end
+
+local SKEW = 1500 -- ns: so that one warpgroup writes while the other one multiplies
+
+-- What goes with a candidate for these sizes: options of the plan.
+function M.more(c, s, time)
+  local rows, more = c.tile[1], {}
+  if rows == 64 and s.M and s.M <= 64 then more.most_rows = s.M end
+  if rows == 64 and c.tile[2] == 128 and s.M and s.M > 64 and s.M <= 128 then
+    more.cluster = { 2, 1 } -- both rows of tiles load B once
+  end
+  if not c.ping_pong and rows > 64 and not M.is_short(time) then more.skew = SKEW end
+  return more
 end
 
 -- Whether a kernel of that time should start while the one before ends.

@@ -72,10 +72,14 @@ end
 -- The tile and what goes with it, unless the script has chosen.
 local function choose_tile(p, a, d)
   if p.tile or p.ping_pong ~= nil then return end
-  local choice, parts, time = model.choose(sizes_of(p, a, d))
+  local sizes = sizes_of(p, a, d)
+  local choice, parts, time = model.choose(sizes)
   p.tile = { choice.tile[1], choice.tile[2], MOST_LINE // a.bytes }
   p.ping_pong, p.splits = choice.ping_pong or false, p.splits or parts
   if p.dependent == nil then p.dependent = model.is_short(time) end
+  for name, value in pairs(model.more(choice, sizes, time)) do
+    if p[name] == nil then p[name] = value end
+  end
   p.reasons[#p.reasons + 1] = ("tile %dx%d, %s%s%s"):format(p.tile[1], p.tile[2],
     p.ping_pong and "consumers take turns" or "consumers share each",
     p.splits > 1 and (", in %d parts along k"):format(p.splits) or "",

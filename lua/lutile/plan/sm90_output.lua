@@ -40,9 +40,9 @@ end
 
 -- A chunk has the columns of one line, as many as fit, and all rows of an MMA.
 local function choose_chunk(p, o)
-  local inner = o.modes.inner[2][1]
+  local inner, most = o.modes.inner[2][1], p.line_bytes or operand.LINE_BYTES
   o.width = operand.widest_swizzle(o.bytes, function(line)
-    return p.tile[2] % line == 0 and (inner or line) % line == 0
+    return line * o.bytes <= most and p.tile[2] % line == 0 and (inner or line) % line == 0
   end)
   o.box_rows = tma_modes.longest_run(o.modes, 1, ROWS, 8)
   if not o.width or not o.box_rows then
@@ -89,7 +89,7 @@ new(p): fields
   elements  row by row -> offset in a chunk
 ]]
 function M.new(p)
-  local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = 2 }
+  local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = p.buffers or 2 }
   o.modes = tma_modes.new { name = "D", names = { "row", "column" }, layout = p.d_layout, unit = 2,
     is_batched = true }
   check_contiguous(o)
