@@ -20,8 +20,7 @@ static bool may_round(const lt_value *x) { return has_basis(x) && !lt_is_static(
 
 static void expect(const call *c, const point *got, const point *wanted, const char *rule) {
   if (got->is_undefined || wanted->is_undefined) return;
-  if (may_round(c->x[0])) return;
-  if (!same_point(got, wanted)) broken(c, rule);
+  if (!same_point(got, wanted) && !may_round(c->x[0])) broken(c, rule);
 }
 
 static bool is_tuple(const lt_value *v) { return lt_kind_of(v) == LT_TUPLE; }
@@ -42,27 +41,41 @@ static void same_function(const call *c, const lt_value *x, const lt_value *r) {
 
 void law_same_function(const call *c) { same_function(c, c->x[0], c->r); }
 
-static bool reaches(const lt_value *layout, const point *offset) {
-  for (int i = 0, n = model_points(layout); i < n; i++) {
-    point p = model_apply(layout, i);
-    if (p.is_undefined || same_point(&p, offset)) return true;
-  }
+/* All offsets of a layout; none where there are too many. */
+typedef struct points {
+  point items[MAX_POINTS];
+  int count;
+} points;
+
+static void evaluate(const lt_value *layout, points *all) {
+  all->count = model_points(layout);
+  for (int i = 0; i < all->count; i++) all->items[i] = model_apply(layout, i);
+}
+
+static bool has_point(const points *all, const point *offset) {
+  for (int i = 0; i < all->count; i++)
+    if (all->items[i].is_undefined || same_point(&all->items[i], offset)) return true;
   return false;
 }
 
 /* Each offset of 'x' is one of 'r'. */
-static void covers(const call *c, const lt_value *x, const lt_value *r) {
+static void covers(const call *c, const points *x, const points *r) {
+  for (int i = 0; i < x->count; i++)
+    if (!x->items[i].is_undefined && !has_point(r, &x->items[i])) broken(c, "an offset is missing");
+}
+
+static void same_offsets(const call *c, const lt_value *x, const lt_value *r) {
+  points of_x, of_r;
   if (!has_points(x) || !has_points(r)) return;
-  for (int i = 0, n = model_points(x); i < n; i++) {
-    point p = model_apply(x, i);
-    if (!p.is_undefined && !reaches(r, &p)) broken(c, "an offset is missing");
-  }
+  evaluate(x, &of_x);
+  evaluate(r, &of_r);
+  covers(c, &of_x, &of_r);
+  covers(c, &of_r, &of_x);
 }
 
 void law_same_image(const call *c) {
   if (c->x[1] != NULL || model_inner(c->x[0]) == NULL) return;
-  covers(c, c->x[0], c->r);
-  covers(c, c->r, c->x[0]);
+  same_offsets(c, c->x[0], c->r);
 }
 
 /* ---- Composition ----------------------------------------------------------------------------- */
@@ -159,16 +172,17 @@ void law_with_shape(const call *c) {
 
 /* ---- Complement, inverses -------------------------------------------------------------------- */
 
-static bool is_defined(const lt_value *layout) {
-  for (int i = 0, n = model_points(layout); i < n; i++)
-    if (model_apply(layout, i).is_undefined) return false;
-  return has_points(layout);
+static bool is_defined(const points *all) {
+  for (int i = 0; i < all->count; i++)
+    if (all->items[i].is_undefined) return false;
+  return all->count > 0;
 }
 
 /* r ascends, and meets the layout in 0 alone. */
 void law_complement(const call *c) {
-  const lt_value *l = model_inner(c->x[0]);
-  bool is_modelled = is_defined(l);
+  points of_layout;
+  evaluate(model_inner(c->x[0]), &of_layout);
+  bool is_modelled = is_defined(&of_layout);
   wide last = -1;
   for (int i = 0, n = model_points(c->r); i < n; i++) {
     point p = model_apply(c->r, i);
@@ -176,7 +190,8 @@ void law_complement(const call *c) {
     if (!point_integer(&p, &offset)) return;
     if (offset <= last) broken(c, "the complement does not ascend");
     last = offset;
-    if (i > 0 && is_modelled && reaches(l, &p)) broken(c, "the complement meets the layout");
+    if (i > 0 && is_modelled && has_point(&of_layout, &p))
+      broken(c, "the complement meets the layout");
   }
 }
 
@@ -267,9 +282,7 @@ void law_logical_divide(const call *c) { divided(c, c->x[0], c->x[1], c->r); }
 
 /* The rearranged forms have the logical one's elements in the same places. */
 static void rearranged(const call *c, const lt_value *from) {
-  if (from == NULL) return;
-  covers(c, from, c->r);
-  covers(c, c->r, from);
+  if (from != NULL) same_offsets(c, from, c->r);
 }
 
 static bool has_wildcard(const lt_value *v) {

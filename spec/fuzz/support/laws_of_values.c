@@ -123,11 +123,11 @@ void check_offsets(const call *c, const lt_value *layout) {
   int64_t offsets[MAX_POINTS], offset;
   if (n == 0) return;
   bool are_given = lt_offsets(layout, offsets);
-  for (int i = 0; i < n; i++) {
-    if (are_given) check_offset(c, layout, i, offsets[i]);
+  for (int i = -3; i < n + 3; i++) {
+    bool is_listed = are_given && i >= 0 && i < n, is_found = lt_offset(layout, i, &offset);
+    if (is_listed && is_found && offset != offsets[i]) broken(c, "offset and offsets differ");
+    if (is_found || is_listed) check_offset(c, layout, i, is_found ? offset : offsets[i]);
   }
-  for (int i = -n - 2; i < 2 * n + 2; i++)
-    if (lt_offset(layout, i, &offset)) check_offset(c, layout, i, offset);
 }
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */

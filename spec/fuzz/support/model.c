@@ -22,7 +22,7 @@ static void add_place(point *p, uint64_t path, wide value) {
     p->places[p->count].path = path;
     p->places[p->count++].value = 0;
   }
-  p->places[i].value += value;
+  p->places[i].value += (int64_t)value; /* below 2^62, the one as the other */
   if (is_large(p->places[i].value)) p->is_undefined = true;
 }
 
@@ -90,8 +90,14 @@ point value_point(const lt_value *v) {
 }
 
 static void add_scaled(point *p, const lt_value *stride, wide factor) {
-  point unit = value_point(stride);
   if (is_large(factor)) p->is_undefined = true;
+  if (lt_kind_of(stride) == LT_INTEGER && !p->is_undefined) {
+    wide unit = lt_integer_value(stride);
+    if (is_large(unit)) p->is_undefined = true;
+    add_place(p, 0, unit * factor);
+    return;
+  }
+  point unit = value_point(stride);
   p->is_undefined |= unit.is_undefined;
   for (int i = 0; i < unit.count && !p->is_undefined; i++)
     add_place(p, unit.places[i].path, unit.places[i].value * factor);
