@@ -152,7 +152,7 @@ static const operation operations[] = {
     LIST(min, "sis", NULL),
     TWO(max_common_vector, "ll", law_common_vector),
     TWO(max_common_layout, "ll", NULL),
-    ONE(max_alignment, "x", NULL),
+    ONE(max_alignment, "x", law_alignment),
     TWO(domain_distribute, "si", NULL),
     NUMBER(upcast, "w", law_upcast),
     NUMBER(downcast, "w", law_downcast),

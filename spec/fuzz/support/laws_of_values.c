@@ -326,6 +326,12 @@ void law_common_vector(const call *c) {
   }
 }
 
+/* An upcast by it works. */
+void law_alignment(const call *c) {
+  if (lt_upcast(c->arena, c->x[0], lt_integer_value(c->r)) == NULL)
+    broken(c, "no upcast by the alignment");
+}
+
 /* ---- Questions ------------------------------------------------------------------------------- */
 
 static bool same_profile(const lt_value *x, const lt_value *y) {
