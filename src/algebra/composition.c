@@ -84,6 +84,7 @@ static void note_sign(ltA_composition *c, const ltA_mode *leaf) {
 }
 
 static void compose_leaf(ltA_composition *c, const ltA_mode *leaf) {
+  if (ltA_failed(c->arena)) return;
   ltA_digits *digits = ltA_composition_digits(c, leaf);
   if (digits == NULL) return;
   note_sign(c, leaf);

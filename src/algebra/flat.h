@@ -50,7 +50,7 @@ static inline ltA_mode ltA_make_mode(const lt_value *shape_leaf, const lt_value 
 */
 void ltA_modes_append_extent(ltA_modes *extents, lt_int x);
 
-/* Appends the leaves of congruent 'shape' and 'stride', left to right. */
+/* Appends the leaves of congruent 'shape' and 'stride', left to right; none without memory. */
 void ltA_modes_flatten(ltA_modes *modes, const lt_value *shape, const lt_value *stride);
 
 /*

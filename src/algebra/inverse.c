@@ -159,6 +159,7 @@ static bool settle_left_inverse(lt_arena *arena, const lt_value *layout, left_do
   ltA_modes modes;
   ltA_modes_begin(&modes, arena);
   ltA_modes_flatten(&modes, ltA_shape(layout), ltA_stride(layout));
+  if (ltA_failed(arena)) return false;
   ltA_modes_coalesce_x(&modes);
   if (doubt == LEFT_OVERRUN && ltA_is_left_inverse(&modes, size, result)) return true;
   return lt_is_static(layout) && ltA_search_left_inverse(&modes, size, result);
