@@ -349,10 +349,16 @@ void law_congruent(const call *c, bool answer) {
   if (same_profile(x, y) != answer) broken(c, "the other answer");
 }
 
+/* What starts at a coordinate has no offsets: its 0 is (0,0). */
+static bool starts_at_tuple(const lt_value *v) {
+  return lt_kind_of(v) == LT_TENSOR && is_tuple(lt_part(v, 0));
+}
+
 /* All offsets as integers, or false. */
 static bool read_offsets(const lt_value *layout, wide *offsets, int *n) {
   *n = model_points(layout);
   if (*n == 0 || model_inner(layout) == NULL || has_basis(layout)) return false;
+  if (starts_at_tuple(layout)) return false;
   for (int i = 0; i < *n; i++) {
     point p = model_apply(layout, i);
     if (!point_integer(&p, &offsets[i])) return false;
