@@ -8,11 +8,17 @@ if(LUTILE_SANITIZE)
     -fno-omit-frame-pointer)
 endif()
 
-# The algebra is worth the size of -O3, CMake's default for a release; most of the rest is not.
-file(GLOB fast_sources src/tile/*.c src/lua/arithmetic.c src/lua/convert.c src/lua/operations.c
-  src/lua/state.c src/lua/tensor.c src/lua/values.c)
+# What layouts are worked out with is worth the size of -O3, CMake's default for a release; most of
+# the rest is not.
+file(GLOB fastest_sources src/algebra/arena.c src/algebra/arrange.c src/algebra/build.c
+  src/algebra/coalesce.c src/algebra/complement.c src/algebra/composition*.c src/algebra/divide.c
+  src/algebra/evaluate.c src/algebra/flat.c src/algebra/integer.c src/algebra/inverse.c
+  src/algebra/layout.c src/algebra/offset*.c src/algebra/product.c src/algebra/value.c)
+file(GLOB fast_sources src/algebra/*.c src/tile/*.c src/lua/arithmetic.c src/lua/convert.c
+  src/lua/operations.c src/lua/state.c src/lua/tensor.c src/lua/values.c)
 file(GLOB small_sources src/cuda/*.c src/cli/*.c src/lua/*.c)
 list(REMOVE_ITEM small_sources ${fast_sources})
+list(REMOVE_ITEM fast_sources ${fastest_sources})
 set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 

@@ -173,8 +173,21 @@ local function read_arguments(...)
   return arguments
 end
 
+-- No one reads more steps than these would take.
+local MAX_MODES = 256
+
+local function count_modes(x)
+  local shape = (lutile.is_layout(x) or lutile.is_tuple(x)) and lutile.shape(x)
+  return lutile.is_tuple(shape) and lutile.rank(lutile.flatten(shape)) or 1
+end
+
 -- The steps by the rules. What a rule is not defined for ends them; the operation says why.
 local function write_steps(lines, name, arguments)
+  for i = 1, arguments.n do
+    if count_modes(arguments[i]) > MAX_MODES then
+      return lines:say("  an operand has more than %d modes, which are not gone through", MAX_MODES)
+    end
+  end
   local a = as_layout(arguments[1])
   local complete, rule =
     pcall(lines.within, lines, explanations[name], a, table.unpack(arguments, 2, arguments.n))

@@ -163,6 +163,13 @@ static operand run_image(const operation_case *c, lt_arena *arena, const operand
 #name, run_##name, {NULL }, expected, { __VA_ARGS__ } \
   }
 
+#define TWOS "(2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2)"
+#define POWERS "(1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072)"
+#define POWERS_FROM_4 \
+  "(4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288)"
+#define LONG TWOS ":" POWERS
+#define ONES "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)"
+
 static const operation_case cases[] = {
     {"parse", run_nothing, {NULL}, "(4,(2,?3)):(2,(1,8))", {"(4,(2,?3)):(2,(1,8))"}},
     TEXT(parse_bytes, "((2,2),_)", "((2,2),_)"),
@@ -298,6 +305,24 @@ static const operation_case cases[] = {
     OF_1(as_position_independent_swizzle, "Sw<3,3,3> o 0 o (8,64):(64,1)",
          "Sw<3,4,3> o smem[16b] o (8,64):(64,1)"),
     OF_NUMBERS(recast, "(2,8):(1,4)", "(4,8):(1,8)", "16", "32"),
+
+    /* more modes than a list of them holds without memory of its own */
+    OF_2(coalesce, "262144:1", LONG),
+    OF_1(nullspace, "1:0", LONG),
+    OF_2(composition, "(4,8):(1,64)", LONG, "(4,8):(1,64)"),
+    OF_2(composition, "(2,3):(2,1)", LONG, "(2,3):(2,1)"),
+    OF_2(composition, LONG, "262144:1", LONG),
+    OF_2(complement, "2:262144", LONG, "524288"),
+    OF_1(right_inverse, "262144:1", LONG),
+    OF_1(left_inverse, "262144:1", LONG),
+    OF_1(left_inverse, "(2,3):(1,1)", "(2,2," ONES "):(2,3," ONES ")"),
+    OF_2(logical_divide, "(4,65536):(1,4)", LONG, "4:1"),
+    OF_2(logical_divide, "(" TWOS ",2):(" POWERS ",262144)", "524288:1", LONG),
+    OF_2(logical_product, "(4," TWOS "):(1," POWERS_FROM_4 ")", "4:1", LONG),
+    OF_1(max_alignment, "262144", LONG),
+    OF_2(max_common_vector, "262144", LONG, LONG),
+    PREDICATE(is_injective, "1", LONG),
+    PREDICATE(is_bijective, "1", LONG),
 };
 
 /* How a case is run: with this many nodes of the arena in use already. */

@@ -75,65 +75,7 @@ ltA_digits *ltA_composition_digits(ltA_composition *c, const ltA_mode *leaf) {
   return pick_digits(c, leaf->basis);
 }
 
-/* ---- CuTe's rule ---------------------------------------------------------------------------- */
-
-static void note_doubt(ltA_composition *c, ltA_doubt doubt, const ltA_digits *digits, size_t mode,
-                       int64_t shape, int64_t stride) {
-  if (c->doubt != LTA_EXACT) return;
-  c->doubt = doubt;
-  c->doubt_digits = digits;
-  c->doubt_mode = mode;
-  c->doubt_shape = shape;
-  c->doubt_stride = stride;
-}
-
-/* Where a leaf is on its way through the digits. */
-typedef struct position {
-  lt_int rest;   /* steps still to hand out */
-  lt_int stride; /* of one step, in units of the digit */
-} position;
-
-/*
-** 'before' and 'after' are positions at digit 'i', whose extent is n, and at the next; 'steps' are
-** the steps below n. Steps stay whole digits if the stride is a multiple of n (the digit is not
-** touched), or if all of them are below n, or if the stride divides n and they divide the rest.
-*/
-static void check_divisibility(ltA_composition *c, const ltA_digits *digits, size_t i,
-                               position before, lt_int steps, position after) {
-  if (ltA_failed(c->arena)) return; /* the numbers are beyond 64 bits */
-  int64_t n = digits->modes.items[i].shape.value;
-  int64_t step = before.stride.value < 0 ? -before.stride.value : before.stride.value;
-  int64_t rest = before.rest.value;
-  if (rest <= 1 || step == 0 || n == 0) return;
-  if (step >= n) {
-    if (step % n != 0) note_doubt(c, LTA_STRIDE, digits, i, rest, step);
-    return;
-  }
-  if (rest <= steps.value) return;
-  if (steps.value * step != n)
-    note_doubt(c, LTA_STRIDE, digits, i, rest, step);
-  else if (after.rest.value * steps.value != rest)
-    note_doubt(c, LTA_SHAPE, digits, i, rest, step);
-}
-
-static void use_digit(ltA_digits *digits, size_t i, int64_t shape, int64_t step) {
-  if (shape <= 1) return;
-  uint64_t reach = (uint64_t)(shape - 1) * (uint64_t)step; /* below the mode's extent */
-  if (__builtin_add_overflow(digits->used[i], reach, &digits->used[i]))
-    digits->used[i] = UINT64_MAX;
-}
-
-/* ceil(extent / step): all of the rest where a dynamic stride is 0 at the moment. */
-static lt_int steps_within(lt_arena *arena, lt_int extent, lt_int step, lt_int rest) {
-  if (step.value != 0) return ltA_ceil_div(arena, extent, step);
-  return ltA_dynamic(rest.value);
-}
-
-/* ceil(|stride| / extent), with the sign kept; an extent of 0 leaves it as it is. */
-static lt_int stride_beyond(lt_arena *arena, lt_int extent, lt_int step, lt_int stride) {
-  if (extent.value == 0) return ltA_is_static_int(extent) ? stride : ltA_dynamic(stride.value);
-  return ltA_mul(arena, ltA_ceil_div(arena, step, extent), ltA_signum(stride));
-}
+/* ---- The right side ------------------------------------------------------------------------- */
 
 static void note_sign(ltA_composition *c, const ltA_mode *leaf) {
   if (leaf->shape.value <= 1) return;
@@ -141,101 +83,14 @@ static void note_sign(ltA_composition *c, const ltA_mode *leaf) {
   c->has_negative |= leaf->stride.value < 0;
 }
 
-static ltA_mode scaled_mode(lt_arena *arena, position at, lt_int shape, const ltA_mode *of) {
-  return (ltA_mode){shape, ltA_mul(arena, at.stride, of->stride), of->basis};
-}
-
-/* What is left of 'rest' once it is handed out in 'shape's; all of it where there are none now. */
-static lt_int rest_after(lt_arena *arena, lt_int rest, lt_int shape) {
-  if (shape.value != 0) return ltA_div(arena, rest, shape);
-  return ltA_is_static_int(shape) ? rest : ltA_dynamic(rest.value);
-}
-
-/* Hands out the steps that fit into digit 'i', and moves on to the next. */
-static position walk_digit(ltA_composition *c, ltA_digits *digits, size_t i, position at,
-                           ltA_modes *result) {
-  lt_arena *arena = c->arena;
-  const ltA_mode *mode = &digits->modes.items[i];
-  position next = at;
-  lt_int step = ltA_abs(arena, at.stride);
-  if (ltA_failed(arena)) return at;
-  lt_int steps = steps_within(arena, mode->shape, step, at.rest);
-  if (!ltA_is_constant(steps, 1) && !ltA_is_constant(at.rest, 1)) {
-    lt_int shape = ltA_min(steps, at.rest);
-    ltA_modes_append(result, scaled_mode(arena, at, shape, mode));
-    use_digit(digits, i, shape.value, step.value);
-    next.rest = rest_after(arena, at.rest, shape);
-  }
-  next.stride = stride_beyond(arena, mode->shape, step, at.stride);
-  check_divisibility(c, digits, i, at, steps, next);
-  return next;
-}
-
-/* Appends steps of static size and stride within digit 'i'; false on overflow. */
-static bool append_steps(ltA_digits *digits, size_t i, int64_t shape, int64_t stride,
-                         ltA_modes *result) {
-  const ltA_mode *mode = &digits->modes.items[i];
-  int64_t product;
-  if (__builtin_mul_overflow(stride, mode->stride.value, &product)) return false;
-  ltA_modes_append(result, (ltA_mode){ltA_static(shape), ltA_static(product), mode->basis});
-  return true;
-}
-
-/*
-** The rule in plain numbers for the case that most leaves are: all static, a positive stride, and
-** steps that come out in whole digits. False at anything else, where the walk below meets a doubt
-** or an error; 'result' is then unfinished.
-*/
-static bool walk_whole_digits(ltA_digits *digits, const ltA_mode *leaf, ltA_modes *result) {
-  int64_t rest = leaf->shape.value;
-  int64_t stride = leaf->stride.value;
-  if (!digits->is_plain || !ltA_are_static(leaf->shape, leaf->stride) || stride <= 0 || rest <= 0)
-    return false;
-  size_t last = digits->modes.count - 1;
-  for (size_t i = 0; i < last; i++) {
-    int64_t n = digits->modes.items[i].shape.value;
-    if (stride >= n) {
-      if (rest > 1 && stride % n != 0) return false;
-      stride = (stride - 1) / n + 1;
-      continue;
-    }
-    int64_t steps = stride == 1 ? n : (n - 1) / stride + 1;
-    if (rest > steps && (steps * stride != n || rest % steps != 0)) return false;
-    int64_t shape = steps < rest ? steps : rest;
-    if (shape > 1 && !append_steps(digits, i, shape, stride, result)) return false;
-    use_digit(digits, i, shape, stride);
-    rest /= shape;
-    stride = 1;
-  }
-  if (result->count > 0 && rest == 1) return true;
-  return append_steps(digits, last, rest, stride, result);
-}
-
-void ltA_composition_walk(ltA_composition *c, ltA_digits *digits, const ltA_mode *leaf,
-                          ltA_modes *result) {
-  if (ltA_is_constant(leaf->stride, 0)) { /* broadcast: every index reads the same offset */
-    ltA_modes_append(result, (ltA_mode){leaf->shape, leaf->stride, NULL});
-    return;
-  }
-  note_sign(c, leaf);
-  if (walk_whole_digits(digits, leaf, result)) return;
-  result->count = 0;
-  position at = {leaf->shape, leaf->stride};
-  size_t last = digits->modes.count - 1;
-  for (size_t i = 0; i < last && !ltA_failed(c->arena); i++)
-    at = walk_digit(c, digits, i, at, result);
-  if (result->count == 0 || !ltA_is_constant(at.rest, 1))
-    ltA_modes_append(result, scaled_mode(c->arena, at, at.rest, &digits->modes.items[last]));
-}
-
-/* ---- The right side ------------------------------------------------------------------------- */
-
 static void compose_leaf(ltA_composition *c, const ltA_mode *leaf) {
+  if (ltA_failed(c->arena)) return;
   ltA_digits *digits = ltA_composition_digits(c, leaf);
   if (digits == NULL) return;
+  note_sign(c, leaf);
   ltA_modes modes;
   ltA_modes_begin(&modes, c->arena);
-  ltA_composition_walk(c, digits, leaf, &modes);
+  if (!ltA_walk_whole_digits(digits, leaf, &modes)) ltA_composition_walk(c, digits, leaf, &modes);
   ltA_modes_append_to(&modes, c->result);
 }
 
@@ -305,11 +160,11 @@ void ltA_composition_begin_modes(ltA_composition *c, ltA_layout_builder *result,
 ** the right side can be composed one by one. (With one, the difference may still cancel out.)
 */
 static void check_carries(ltA_composition *c) {
-  if (c->has_positive && c->has_negative) note_doubt(c, LTA_SIGNS, c->digits, 0, 0, 0);
+  if (c->has_positive && c->has_negative) ltA_note_doubt(c, LTA_SIGNS, c->digits, 0, 0, 0);
   for (const ltA_digits *digits = c->digits; digits != NULL; digits = digits->next)
     for (size_t i = 0; i + 1 < digits->modes.count; i++)
       if (digits->used[i] > 0 && digits->used[i] >= (uint64_t)digits->modes.items[i].shape.value)
-        note_doubt(c, LTA_CARRY, digits, i, 0, (int64_t)(digits->used[i] & INT64_MAX));
+        ltA_note_doubt(c, LTA_CARRY, digits, i, 0, (int64_t)(digits->used[i] & INT64_MAX));
 }
 
 bool ltA_composition_is_exact(ltA_composition *c) {

@@ -1,5 +1,5 @@
 /*
-** A composition in progress: shared by the walk that follows CuTe's rule (composition.c), by the
+** A composition in progress: shared by the walk that follows CuTe's rule (composition_walk.c), by the
 ** proof and search behind it (composition_exact.c), and by the divides and products, which compose
 ** parts of their results.
 */
@@ -87,6 +87,17 @@ bool ltA_composition_rounds(ltA_composition *c, ltA_view b);
 
 /* The digits that a leaf of the right side counts in, or NULL with the error set. */
 ltA_digits *ltA_composition_digits(ltA_composition *c, const ltA_mode *leaf);
+
+/* Notes the first doubt. */
+void ltA_note_doubt(ltA_composition *c, ltA_doubt doubt, const ltA_digits *digits, size_t mode,
+                    int64_t shape, int64_t stride);
+
+/*
+** The rule in plain numbers for the case that most leaves are: all static, a positive stride, and
+** steps that come out in whole digits. False at anything else, where the walk below meets a doubt
+** or an error; 'result' is then unfinished.
+*/
+bool ltA_walk_whole_digits(ltA_digits *digits, const ltA_mode *leaf, ltA_modes *result);
 
 /* The modes that CuTe's rule gives for one leaf; what is doubtful about them is noted in 'c'. */
 void ltA_composition_walk(ltA_composition *c, ltA_digits *digits, const ltA_mode *leaf,

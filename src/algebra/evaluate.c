@@ -142,8 +142,11 @@ static bool add_offset(const lt_value *coord, const lt_value *shape, const lt_va
   if (coord->kind == LT_WILDCARD) return true;
   if (ltA_is_integer(coord)) {
     int64_t offset;
-    return coord->promise == 0 && ltA_offset_at(shape, stride, coord->value, &offset) &&
-           !__builtin_add_overflow(*sum, offset, sum);
+    if (coord->promise != 0) return false;
+    bool is_found = ltA_is_integer(shape)
+                        ? !__builtin_mul_overflow(coord->value, stride->value, &offset)
+                        : ltA_offset_at(shape, stride, coord->value, &offset);
+    return is_found && !__builtin_add_overflow(*sum, offset, sum);
   }
   if (!ltA_is_tuple(coord) || !ltA_is_tuple(shape) || coord->value != shape->value) return false;
   const lt_value *s = ltA_first(shape), *d = ltA_first(stride);

@@ -3,19 +3,15 @@
 */
 #include "flat.h"
 
-void ltA_modes_begin(ltA_modes *modes, lt_arena *arena) {
-  modes->arena = arena;
-  modes->items = modes->initial;
-  modes->count = 0;
-  modes->capacity = sizeof modes->initial / sizeof modes->initial[0];
-}
-
-void ltA_modes_grow(ltA_modes *modes) {
-  ltA_mode *items = ltA_new_bytes(modes->arena, 2 * modes->capacity * sizeof *items);
-  if (items == NULL) return;
+bool ltA_modes_grow(ltA_modes *modes, size_t more) {
+  size_t capacity = 2 * modes->capacity;
+  if (capacity < modes->count + more) capacity = modes->count + more;
+  ltA_mode *items = ltA_new_bytes(modes->arena, capacity * sizeof *items);
+  if (items == NULL) return false;
   memcpy(items, modes->items, modes->count * sizeof *items);
   modes->items = items;
-  modes->capacity *= 2;
+  modes->capacity = capacity;
+  return true;
 }
 
 void ltA_modes_append_extent(ltA_modes *extents, lt_int x) {
@@ -26,28 +22,22 @@ void ltA_modes_append_extent(ltA_modes *extents, lt_int x) {
     ltA_modes_append(extents, (ltA_mode){x, ltA_static(0), NULL});
 }
 
-ltA_mode ltA_make_mode(const lt_value *shape_leaf, const lt_value *stride_leaf) {
-  const lt_value *basis = stride_leaf->kind == LT_BASIS ? stride_leaf : NULL;
-  return (ltA_mode){ltA_int(shape_leaf), ltA_int(stride_leaf), basis};
-}
-
 /* Congruent trees have their leaves in the same order, so no recursion is needed. */
 void ltA_modes_flatten(ltA_modes *modes, const lt_value *shape, const lt_value *stride) {
-  const lt_value *end = ltA_next(shape);
-  while (shape < end) {
+  if (!ltA_modes_reserve(modes, shape->length)) return;
+  ltA_mode *at = modes->items + modes->count;
+  for (const lt_value *end = ltA_next(shape); shape < end; shape++) {
     if (ltA_is_tuple(shape)) {
-      shape++;
       stride++;
       continue;
     }
-    ltA_modes_append(modes, ltA_make_mode(shape, stride));
-    shape++;
+    *at++ = ltA_make_mode(shape, stride);
     stride = ltA_next(stride);
   }
+  modes->count = (size_t)(at - modes->items);
 }
 
-bool ltA_same_basis(const lt_value *a, const lt_value *b) {
-  if (a == NULL || b == NULL) return a == b;
+bool ltA_same_path(const lt_value *a, const lt_value *b) {
   if (a->length != b->length) return false;
   return memcmp(a + 1, b + 1, (a->length - 1) * sizeof *a) == 0;
 }
@@ -64,30 +54,28 @@ static bool is_continued_by(const ltA_mode *left, const ltA_mode *right) {
 }
 
 /*
-** Folds the modes before the last into 'front', the newest mode of the result, which grows
-** downwards from the end of the list.
+** Folds the modes after the first into 'last', the newest mode of the result. (CuTe folds them from
+** the back. The result is the same: a mode that merges with its neighbour keeps its own stride and
+** where it ends, which is all that the other neighbour is compared with.)
 */
-static void coalesce_from_back(ltA_modes *modes) {
-  ltA_mode *front = modes->items + modes->count - 1;
-  for (ltA_mode *mode = front - 1; mode >= modes->items; mode--) {
+static void merge_neighbours(ltA_modes *modes) {
+  ltA_mode *last = modes->items;
+  const ltA_mode *end = modes->items + modes->count;
+  for (const ltA_mode *mode = last + 1; mode < end; mode++) {
     if (ltA_is_constant(mode->shape, 1)) continue;
-    if (ltA_is_constant(front->shape, 1)) {
-      *front = *mode;
-    } else if (is_continued_by(mode, front)) {
-      front->shape = ltA_mul(modes->arena, mode->shape, front->shape);
-      front->stride = mode->stride;
-      front->basis = mode->basis;
-    } else {
-      *--front = *mode;
-    }
+    if (ltA_is_constant(last->shape, 1))
+      *last = *mode;
+    else if (is_continued_by(last, mode))
+      last->shape = ltA_mul(modes->arena, last->shape, mode->shape);
+    else if (++last != mode)
+      *last = *mode;
   }
-  modes->count = (size_t)(modes->items + modes->count - front);
-  if (front != modes->items) memmove(modes->items, front, modes->count * sizeof *front);
+  modes->count = (size_t)(last + 1 - modes->items);
 }
 
 void ltA_modes_coalesce(ltA_modes *modes) {
   if (modes->count == 0) return;
-  coalesce_from_back(modes);
+  merge_neighbours(modes);
   if (modes->count == 1 && ltA_is_constant(modes->items[0].shape, 1))
     modes->items[0] = (ltA_mode){ltA_static(1), ltA_static(0), NULL};
 }
@@ -97,7 +85,7 @@ void ltA_modes_coalesce_x(ltA_modes *modes) {
   ltA_mode *last = modes->items + modes->count - 1;
   /* an extent of 2 keeps the last mode from being dropped; how far it goes is never asked */
   if (ltA_is_constant(last->shape, 1)) last->shape = ltA_static(2);
-  coalesce_from_back(modes);
+  merge_neighbours(modes);
 }
 
 lt_int ltA_modes_size(const ltA_modes *modes) {
@@ -183,12 +171,7 @@ static void write_strides(lt_value *at, const ltA_modes *modes, size_t length) {
   }
 }
 
-void ltA_modes_append_to(const ltA_modes *modes, ltA_layout_builder *layout) {
-  if (modes->count == 1 && modes->items[0].basis == NULL) {
-    ltA_append_int(&layout->shape, modes->items[0].shape);
-    ltA_append_int(&layout->stride, modes->items[0].stride);
-    return;
-  }
+void ltA_modes_append_trees(const ltA_modes *modes, ltA_layout_builder *layout) {
   size_t shape_count = shapes_length(modes);
   size_t stride_count = strides_length(modes);
   lt_value *shapes = ltA_append_nodes(&layout->shape, shape_count);
@@ -196,6 +179,15 @@ void ltA_modes_append_to(const ltA_modes *modes, ltA_layout_builder *layout) {
   if (shapes == NULL || strides == NULL) return;
   write_shapes(shapes, modes, shape_count);
   write_strides(strides, modes, stride_count);
+}
+
+static bool are_within_limits(const ltA_modes *modes) {
+  int64_t size = 1, reach = 0;
+  for (size_t i = 0; i < modes->count; i++) {
+    const ltA_mode *mode = &modes->items[i];
+    if (!ltA_count_mode(&size, &reach, mode->shape.value, mode->stride.value)) return false;
+  }
+  return size <= LT_MAX_SIZE;
 }
 
 const lt_value *ltA_modes_to_layout(const ltA_modes *modes) {
@@ -207,5 +199,5 @@ const lt_value *ltA_modes_to_layout(const ltA_modes *modes) {
   *layout = (lt_value){0, 0, (uint32_t)count, LT_LAYOUT};
   write_shapes(layout + 1, modes, shape_count);
   write_strides(layout + 1 + shape_count, modes, stride_count);
-  return ltA_check_limits(modes->arena, layout) ? layout : NULL;
+  return are_within_limits(modes) || ltA_check_limits(modes->arena, layout) ? layout : NULL;
 }

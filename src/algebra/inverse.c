@@ -13,6 +13,7 @@ typedef struct placed_mode {
 typedef struct placed_modes {
   placed_mode *items;
   size_t count;
+  placed_mode initial[16];
 } placed_modes;
 
 /* More modes than this are sorted in less than quadratic time; equal strides as they come. */
@@ -51,7 +52,9 @@ static bool check_strides(lt_arena *arena, const char *operation, const lt_value
 /* The coalesced modes with a static stride, placed and sorted. */
 static bool place_modes(lt_arena *arena, const ltA_modes *modes, placed_modes *placed) {
   placed->count = 0;
-  placed->items = ltA_new_bytes(arena, modes->count * sizeof *placed->items);
+  placed->items = placed->initial;
+  if (modes->count > sizeof placed->initial / sizeof placed->initial[0])
+    placed->items = ltA_new_bytes(arena, modes->count * sizeof *placed->items);
   if (placed->items == NULL) return false;
   lt_int start = ltA_static(1);
   for (size_t i = 0; i < modes->count; i++) {
@@ -156,6 +159,7 @@ static bool settle_left_inverse(lt_arena *arena, const lt_value *layout, left_do
   ltA_modes modes;
   ltA_modes_begin(&modes, arena);
   ltA_modes_flatten(&modes, ltA_shape(layout), ltA_stride(layout));
+  if (ltA_failed(arena)) return false;
   ltA_modes_coalesce_x(&modes);
   if (doubt == LEFT_OVERRUN && ltA_is_left_inverse(&modes, size, result)) return true;
   return lt_is_static(layout) && ltA_search_left_inverse(&modes, size, result);

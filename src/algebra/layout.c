@@ -86,30 +86,23 @@ bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *sh
          check_extent(arena, operation, shape, stride);
 }
 
-/* Bits of a magnitude; 1 for 0. */
-static unsigned bits_of(uint64_t magnitude) {
-  return 64 - (unsigned)__builtin_clzll(magnitude | 1);
-}
-
-/* Far below the limits, as the lengths of the numbers tell of nearly every layout. */
-static bool is_small(const lt_value *shape, const lt_value *stride) {
-  unsigned size_bits = 0, reach_bits = 0;
+/* Whether check_shape and check_extent would pass. */
+static bool is_within_limits(const lt_value *shape, const lt_value *stride) {
+  int64_t size = 1, reach = 0;
   const lt_value *d = stride;
   for (const lt_value *s = shape; s < ltA_next(shape); s++) {
-    if (ltA_is_integer(s)) {
-      if (s->value < 0) return false;
-      uint64_t step = d->value < 0 ? 0 - (uint64_t)d->value : (uint64_t)d->value;
-      unsigned bits = bits_of((uint64_t)s->value);
-      size_bits += bits;
-      if (bits + bits_of(step) > reach_bits) reach_bits = bits + bits_of(step);
+    if (ltA_is_tuple(s)) {
+      d++;
+      continue;
     }
-    d = skip_stride_node(d);
+    if (!ltA_count_mode(&size, &reach, s->value, d->value)) return false;
+    d = ltA_next(d);
   }
-  return size_bits <= 60 && reach_bits + bits_of(shape->length) <= 60;
+  return size <= LT_MAX_SIZE;
 }
 
 bool ltA_check_limits(lt_arena *arena, const lt_value *layout) {
-  if (is_small(ltA_shape(layout), ltA_stride(layout))) return true;
+  if (is_within_limits(ltA_shape(layout), ltA_stride(layout))) return true;
   return ltA_check_shape(arena, "result", ltA_shape(layout)) &&
          check_extent(arena, "result", ltA_shape(layout), ltA_stride(layout));
 }

@@ -4,13 +4,12 @@
 #include "composed.h"
 
 /*
-** Adds digit * stride; 'beyond' is set where 64 bits do not hold it. A digit of an index within the
-** shape never overflows, as layouts are checked when they are made; the last mode runs on.
+** Adds digit * stride; false where 64 bits do not hold it. A digit of an index within the shape never
+** overflows, as layouts are checked when they are made; the last mode runs on.
 */
-static inline void add_term(int64_t *sum, int64_t digit, int64_t stride, bool *beyond) {
+static inline bool add_term(int64_t *sum, int64_t digit, int64_t stride) {
   int64_t term;
-  *beyond |= __builtin_mul_overflow(digit, stride, &term);
-  *beyond |= __builtin_add_overflow(*sum, term, sum);
+  return !__builtin_mul_overflow(digit, stride, &term) && !__builtin_add_overflow(*sum, term, sum);
 }
 
 /*
@@ -42,18 +41,17 @@ static inline bool walk_leaves(const lt_value *shape, const lt_value *stride, ui
   const lt_value *last = ltA_next(shape) - 1;
   while (last > shape && last->kind == LT_TUPLE) last--; /* empty ones at the end */
   int64_t sum = 0;
-  bool beyond = false;
   for (; s < last; s++, d++) {
     if (s->kind == LT_TUPLE) continue;
     if (d->kind != LT_INTEGER || s->value == 0) return false;
-    add_term(&sum, split_digit(&index, (uint64_t)s->value), d->value, &beyond);
+    if (!add_term(&sum, split_digit(&index, (uint64_t)s->value), d->value)) return false;
   }
   if (s->kind != LT_TUPLE) {
     if (d->kind != LT_INTEGER) return false;
-    add_term(&sum, (int64_t)index, d->value, &beyond);
+    if (!add_term(&sum, (int64_t)index, d->value)) return false;
   }
   *offset = sum;
-  return !beyond;
+  return true;
 }
 
 /* Division truncates, so that a negative index has the negative offset of its opposite. */

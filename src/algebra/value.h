@@ -286,6 +286,19 @@ bool ltA_check_layout(lt_arena *arena, const char *operation, const lt_value *sh
                       const lt_value *stride);
 /* The same for a layout of integers and strides that an operation has made. */
 bool ltA_check_limits(lt_arena *arena, const lt_value *layout);
+
+/*
+** Multiplies 'size' by the extent of a mode, and adds to 'reach' what its strides span. False where
+** the extent is negative or 64 bits do not hold the numbers; 'size' must also stay below LT_MAX_SIZE.
+*/
+static inline bool ltA_count_mode(int64_t *size, int64_t *reach, int64_t extent, int64_t stride) {
+  if (extent <= 1) return extent >= 0; /* 0 is left out of the size */
+  int64_t span;
+  if (__builtin_mul_overflow(*size, extent, size)) return false;
+  if (__builtin_mul_overflow(extent - 1, stride, &span)) return false;
+  return span < 0 ? !__builtin_sub_overflow(*reach, span, reach)
+                  : !__builtin_add_overflow(*reach, span, reach);
+}
 bool ltA_check_composed(lt_arena *arena, const char *operation, const lt_value *a,
                         const lt_value *offset, const lt_value *b);
 bool ltA_check_tensor(lt_arena *arena, const char *operation, const lt_value *offset,

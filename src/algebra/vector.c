@@ -8,6 +8,9 @@
 /* Elements that a common run is counted up to where no algebra gives its length. */
 #define MOST_COMMON ((int64_t)1 << 16)
 
+/* Divisors of an alignment that are tried; 1 always is one. */
+#define MAX_PARTS 4096
+
 /* ---- Common vectors ------------------------------------------------------------------------- */
 
 /* The first mode of a coalesced layout. */
@@ -195,10 +198,28 @@ static int64_t alignment_of(lt_arena *arena, const lt_value *x) {
   return ltA_gcd(base, alignment_of_layout(arena, ltA_layout_b(x)));
 }
 
+static bool can_upcast(lt_arena *arena, const lt_value *x, int64_t n) {
+  ltA_attempt attempt;
+  ltA_attempt_begin(&attempt, arena);
+  lt_upcast(arena, x, n);
+  return ltA_attempt_end(&attempt, arena);
+}
+
+/*
+** CuTe's number, or the largest divisor of it that 'x' can be upcast by: CuTe leaves out modes of
+** dynamic extent, and the strides of modes of extent 1.
+*/
+static int64_t upcast_by_most(lt_arena *arena, const lt_value *x, int64_t n) {
+  for (int64_t part = 1; part < n && part <= MAX_PARTS; part++)
+    if (n % part == 0 && can_upcast(arena, x, n / part)) return n / part;
+  return 1;
+}
+
 const lt_value *lt_max_alignment(lt_arena *arena, const lt_value *x) {
   if (ltA_failed(arena)) return NULL;
   ltA_mark mark = ltA_get_mark(arena);
   int64_t n = alignment_of(arena, x);
+  if (!ltA_failed(arena)) n = upcast_by_most(arena, x, n);
   if (ltA_failed(arena)) return NULL;
   ltA_release(arena, mark);
   return lt_integer(arena, n);

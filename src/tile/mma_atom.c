@@ -254,16 +254,27 @@ static size_t common_prefix(const char *a, const char *b) {
   return n;
 }
 
-/* Names the atom that begins most like what was asked for. */
-static void *fail_unknown(lt_arena *arena, const char *name) {
-  char candidate[LTT_ATOM_NAME], best[LTT_ATOM_NAME] = "";
-  size_t longest = 3;
-  for (size_t i = 0; ltT_mma_atom_at(i, candidate); i++) {
-    if (common_prefix(name, candidate) <= longest) continue;
-    longest = common_prefix(name, candidate);
-    memcpy(best, candidate, sizeof best);
+/* Puts a member's name that begins longer like 'name' in the place of 'best'. */
+static void find_nearer(const char *name, const ltT_mma_family *f, size_t *longest,
+                        char best[LTT_ATOM_NAME]) {
+  char candidate[LTT_ATOM_NAME];
+  size_t fixed = strcspn(f->prefix, "N"), alike = common_prefix(name, f->prefix);
+  if (alike < fixed && alike <= *longest) return;
+  for (size_t i = 0; i < count_members(f); i++) {
+    member m = get_member(f, i);
+    write_name(&m, candidate);
+    if (!exists(&m) || common_prefix(name, candidate) <= *longest) continue;
+    *longest = common_prefix(name, candidate);
+    memcpy(best, candidate, LTT_ATOM_NAME);
   }
-  char cut[LTT_ATOM_NAME];
+}
+
+/* Names the atom that begins most like what was asked for, by four characters at least. */
+static void *fail_unknown(lt_arena *arena, const char *name) {
+  char cut[LTT_ATOM_NAME], best[LTT_ATOM_NAME] = "";
+  size_t longest = 3;
+  for (const ltT_mma_family *f = ltT_mma_families; f->prefix != NULL; f++)
+    find_nearer(name, f, &longest, best);
   snprintf(cut, sizeof cut, "%s", name);
   if (best[0] == '\0')
     return ltA_fail(arena, LT_INVALID,

@@ -31,6 +31,12 @@ static inline void show(const char *name, const lt_value *v) {
   free(text);
 }
 
+/* The part of 'v' after 'part', or NULL: parts lie one behind the other. */
+static inline const lt_value *next_part(const lt_value *v, const lt_value *part) {
+  const char *next = (const char *)part + lt_value_size(part);
+  return next < (const char *)v + lt_value_size(v) ? (const lt_value *)(const void *)next : NULL;
+}
+
 /* What a value must be, however it was made: see value.c. */
 void check_value(lt_arena *arena, const lt_value *v);
 /* The error of a call that gave nothing. */

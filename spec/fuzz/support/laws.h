@@ -26,7 +26,7 @@ law law_blocked_product, law_raked_product, law_nullspace;
 law law_apply, law_crd2idx, law_idx2crd, law_crd2crd, law_coord_of_index, law_size, law_cosize;
 law law_make_layout, law_slice_and_offset, law_domain_offset, law_local_tile;
 law law_product, law_sum, law_ceil_div, law_upcast, law_downcast, law_image;
-law law_common_vector;
+law law_common_vector, law_alignment;
 
 /* Of functions that answer yes or no. */
 typedef void question_law(const call *c, bool answer);

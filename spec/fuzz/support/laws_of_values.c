@@ -123,11 +123,11 @@ void check_offsets(const call *c, const lt_value *layout) {
   int64_t offsets[MAX_POINTS], offset;
   if (n == 0) return;
   bool are_given = lt_offsets(layout, offsets);
-  for (int i = 0; i < n; i++) {
-    if (are_given) check_offset(c, layout, i, offsets[i]);
+  for (int i = -3; i < n + 3; i++) {
+    bool is_listed = are_given && i >= 0 && i < n, is_found = lt_offset(layout, i, &offset);
+    if (is_listed && is_found && offset != offsets[i]) broken(c, "offset and offsets differ");
+    if (is_found || is_listed) check_offset(c, layout, i, is_found ? offset : offsets[i]);
   }
-  for (int i = -n - 2; i < 2 * n + 2; i++)
-    if (lt_offset(layout, i, &offset)) check_offset(c, layout, i, offset);
 }
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
@@ -326,6 +326,13 @@ void law_common_vector(const call *c) {
   }
 }
 
+/* An upcast by it works; 1 says nothing. */
+void law_alignment(const call *c) {
+  int64_t n = lt_integer_value(c->r);
+  if (n > 1 && lt_upcast(c->arena, c->x[0], n) == NULL)
+    broken(c, "no upcast by the alignment");
+}
+
 /* ---- Questions ------------------------------------------------------------------------------- */
 
 static bool same_profile(const lt_value *x, const lt_value *y) {
@@ -342,10 +349,16 @@ void law_congruent(const call *c, bool answer) {
   if (same_profile(x, y) != answer) broken(c, "the other answer");
 }
 
+/* What starts at a coordinate has no offsets: its 0 is (0,0). */
+static bool starts_at_tuple(const lt_value *v) {
+  return lt_kind_of(v) == LT_TENSOR && is_tuple(lt_part(v, 0));
+}
+
 /* All offsets as integers, or false. */
 static bool read_offsets(const lt_value *layout, wide *offsets, int *n) {
   *n = model_points(layout);
   if (*n == 0 || model_inner(layout) == NULL || has_basis(layout)) return false;
+  if (starts_at_tuple(layout)) return false;
   for (int i = 0; i < *n; i++) {
     point p = model_apply(layout, i);
     if (!point_integer(&p, &offsets[i])) return false;

@@ -22,7 +22,7 @@ static void add_place(point *p, uint64_t path, wide value) {
     p->places[p->count].path = path;
     p->places[p->count++].value = 0;
   }
-  p->places[i].value += value;
+  p->places[i].value += (int64_t)value; /* below 2^62, the one as the other */
   if (is_large(p->places[i].value)) p->is_undefined = true;
 }
 
@@ -68,16 +68,17 @@ static uint64_t longer_path(uint64_t path, int64_t mode) {
 }
 
 static void add_value(point *p, const lt_value *v, uint64_t path) {
+  int64_t i = 0;
   switch (lt_kind_of(v)) {
     case LT_INTEGER: add_place(p, path, lt_integer_value(v)); break;
     case LT_BASIS:
-      for (size_t i = 0; lt_part(v, i) != NULL; i++)
-        path = longer_path(path, lt_integer_value(lt_part(v, i)));
+      for (const lt_value *mode = lt_part(v, 0); mode != NULL; mode = next_part(v, mode))
+        path = longer_path(path, lt_integer_value(mode));
       add_place(p, path, lt_integer_value(v));
       break;
     case LT_TUPLE:
-      for (size_t i = 0; i < lt_rank(v); i++)
-        add_value(p, lt_part(v, i), longer_path(path, (int64_t)i));
+      for (const lt_value *part = lt_part(v, 0); part != NULL; part = next_part(v, part))
+        add_value(p, part, longer_path(path, i++));
       break;
     default: p->is_undefined = true;
   }
@@ -90,8 +91,14 @@ point value_point(const lt_value *v) {
 }
 
 static void add_scaled(point *p, const lt_value *stride, wide factor) {
-  point unit = value_point(stride);
   if (is_large(factor)) p->is_undefined = true;
+  if (lt_kind_of(stride) == LT_INTEGER && !p->is_undefined) {
+    wide unit = lt_integer_value(stride);
+    if (is_large(unit)) p->is_undefined = true;
+    add_place(p, 0, unit * factor);
+    return;
+  }
+  point unit = value_point(stride);
   p->is_undefined |= unit.is_undefined;
   for (int i = 0; i < unit.count && !p->is_undefined; i++)
     add_place(p, unit.places[i].path, unit.places[i].value * factor);
@@ -104,8 +111,8 @@ static bool is_tuple(const lt_value *v) { return lt_kind_of(v) == LT_TUPLE; }
 wide model_size(const lt_value *shape) {
   if (!is_tuple(shape)) return lt_integer_value(shape);
   wide size = 1;
-  for (size_t i = 0; i < lt_rank(shape); i++) {
-    size *= model_size(lt_part(shape, i));
+  for (const lt_value *s = lt_part(shape, 0); s != NULL; s = next_part(shape, s)) {
+    size *= model_size(s);
     if (is_large(size)) return beyond;
   }
   return size;
@@ -113,30 +120,34 @@ wide model_size(const lt_value *shape) {
 
 static bool has_leaf(const lt_value *v) {
   if (!is_tuple(v)) return true;
-  for (size_t i = 0; i < lt_rank(v); i++)
-    if (has_leaf(lt_part(v, i))) return true;
+  for (const lt_value *part = lt_part(v, 0); part != NULL; part = next_part(v, part))
+    if (has_leaf(part)) return true;
   return false;
 }
 
-/* The last mode runs on; empty tuples are no modes. */
+/* The last mode, which runs on; empty tuples are no modes. */
+static const lt_value *last_mode(const lt_value *shape) {
+  const lt_value *last = NULL;
+  for (const lt_value *s = lt_part(shape, 0); s != NULL; s = next_part(shape, s))
+    if (has_leaf(s)) last = s;
+  return last;
+}
+
 static void add_index(point *p, const lt_value *shape, const lt_value *stride, wide index) {
   if (!is_tuple(shape)) {
     add_scaled(p, stride, index);
     return;
   }
-  size_t rank = lt_rank(shape);
-  while (rank > 0 && !has_leaf(lt_part(shape, rank - 1))) rank--;
-  for (size_t i = 0; i < rank; i++) {
-    const lt_value *s = lt_part(shape, i);
-    wide within = index, size = i + 1 < rank ? model_size(s) : 0;
-    if (i + 1 < rank) {
-      if (size == 0) p->is_undefined = true;
-      if (p->is_undefined) return;
-      within = index % size;
-      index /= size;
-    }
-    add_index(p, s, lt_part(stride, i), within);
+  const lt_value *last = last_mode(shape), *d = lt_part(stride, 0);
+  for (const lt_value *s = lt_part(shape, 0); s != last; s = next_part(shape, s)) {
+    wide size = model_size(s);
+    if (size == 0) p->is_undefined = true;
+    if (p->is_undefined) return;
+    add_index(p, s, d, index % size);
+    index /= size;
+    d = next_part(stride, d);
   }
+  if (last != NULL) add_index(p, last, d, index);
 }
 
 point model_index(const lt_value *shape, const lt_value *stride, wide index) {
@@ -156,8 +167,12 @@ static void add_coord(point *p, const lt_value *coord, const lt_value *shape,
     p->is_undefined = true;
     return;
   }
-  for (size_t i = 0; i < lt_rank(coord); i++)
-    add_coord(p, lt_part(coord, i), lt_part(shape, i), lt_part(stride, i));
+  const lt_value *s = lt_part(shape, 0), *d = lt_part(stride, 0);
+  for (const lt_value *c = lt_part(coord, 0); c != NULL; c = next_part(coord, c)) {
+    add_coord(p, c, s, d);
+    s = next_part(shape, s);
+    d = next_part(stride, d);
+  }
 }
 
 point model_crd2idx(const lt_value *coord, const lt_value *shape, const lt_value *stride) {
@@ -299,7 +314,7 @@ bool is_injection(const lt_value *layout) { return is_injection_from(layout, -((
 
 bool has_basis(const lt_value *v) {
   if (lt_kind_of(v) == LT_BASIS) return true;
-  for (size_t i = 0; lt_part(v, i) != NULL; i++)
-    if (has_basis(lt_part(v, i))) return true;
+  for (const lt_value *part = lt_part(v, 0); part != NULL; part = next_part(v, part))
+    if (has_basis(part)) return true;
   return false;
 }

@@ -15,16 +15,16 @@ __extension__ typedef __int128 wide;
 #define MAX_POINTS 64
 
 /*
-** An offset: a number for each path of a scaled basis, 0 for the others; the integer has the empty
-** path. Undefined where the library may refuse: an index into a size of 0, a number beyond 64 bits.
+** An offset: a number below 2^62 for each path of a scaled basis, 0 for the others; the integer has
+** the empty path. Undefined where the library may refuse: an index into a size of 0, a number beyond.
 */
 typedef struct point {
+  bool is_undefined;
+  int count;
   struct {
     uint64_t path;
-    wide value;
+    int64_t value;
   } places[MAX_PLACES];
-  int count;
-  bool is_undefined;
 } point;
 
 bool same_point(const point *x, const point *y);

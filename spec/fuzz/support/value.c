@@ -4,6 +4,9 @@
 */
 #include "fuzz.h"
 
+/* Longer texts are of the same words, and would take most of the time. */
+#define MAX_TEXT 256
+
 static void fail(const char *rule, const lt_value *v) {
   fprintf(stderr, "%s\n", rule);
   show("value", v);
@@ -14,7 +17,10 @@ static void check_parts(const lt_value *v, int depth);
 
 static size_t count_parts(const lt_value *v) {
   size_t n = 0;
-  while (lt_part(v, n) != NULL) n++;
+  const lt_value *last = NULL;
+  for (const lt_value *part = lt_part(v, 0); part != NULL; part = next_part(v, part), n++)
+    last = part;
+  if (n > 0 && (lt_part(v, n - 1) != last || lt_part(v, n) != NULL)) fail("parts are lost", v);
   return n;
 }
 
@@ -27,7 +33,8 @@ static void check_integer(const lt_value *v) {
 static void check_tuple(const lt_value *v, int depth) {
   if (lt_rank(v) != count_parts(v)) fail("a tuple whose rank is not its number of elements", v);
   if (depth > LT_MAX_DEPTH) fail("a value deeper than the limit", v);
-  for (size_t i = 0; i < lt_rank(v); i++) check_parts(lt_part(v, i), depth);
+  for (const lt_value *part = lt_part(v, 0); part != NULL; part = next_part(v, part))
+    check_parts(part, depth);
 }
 
 /* The product of the leaves that are not 0. */
@@ -39,8 +46,8 @@ static __int128 shape_size(const lt_value *shape) {
   }
   if (lt_kind_of(shape) != LT_TUPLE) fail("a shape of something else than integers", shape);
   __int128 product = 1;
-  for (size_t i = 0; i < lt_rank(shape); i++) {
-    product *= shape_size(lt_part(shape, i));
+  for (const lt_value *s = lt_part(shape, 0); s != NULL; s = next_part(shape, s)) {
+    product *= shape_size(s);
     if (product > LT_MAX_SIZE) fail("a shape beyond the largest size", shape);
   }
   return product;
@@ -54,8 +61,11 @@ static void check_congruent(const lt_value *layout, const lt_value *shape, const
   }
   if (lt_kind_of(stride) != LT_TUPLE || lt_rank(stride) != lt_rank(shape))
     fail("a stride that is not congruent with the shape", layout);
-  for (size_t i = 0; i < lt_rank(shape); i++)
-    check_congruent(layout, lt_part(shape, i), lt_part(stride, i));
+  const lt_value *d = lt_part(stride, 0);
+  for (const lt_value *s = lt_part(shape, 0); s != NULL; s = next_part(shape, s)) {
+    check_congruent(layout, s, d);
+    d = next_part(stride, d);
+  }
 }
 
 static void check_layout(const lt_value *v, int depth) {
@@ -101,14 +111,15 @@ static void check_parts(const lt_value *v, int depth) {
 static bool has_promise(const lt_value *v) {
   lt_kind kind = lt_kind_of(v);
   if (kind == LT_INTEGER || kind == LT_BASIS) return lt_integer_promise(v) > 1;
-  for (size_t i = 0; lt_part(v, i) != NULL; i++)
-    if (has_promise(lt_part(v, i))) return true;
+  for (const lt_value *part = lt_part(v, 0); part != NULL; part = next_part(v, part))
+    if (has_promise(part)) return true;
   return false;
 }
 
 static void check_text(lt_arena *arena, const lt_value *v, bool cute) {
   size_t (*write)(const lt_value *, char *, size_t) = cute ? lt_to_cute : lt_to_string;
   size_t length = write(v, NULL, 0);
+  if (length > MAX_TEXT) return;
   char *text = malloc(length + 1);
   if (text == NULL) return;
   if (write(v, text, length + 1) != length || strlen(text) != length)
