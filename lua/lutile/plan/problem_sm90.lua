@@ -4,6 +4,7 @@ local gemm_sm90 = require "lutile.plan.gemm_sm90"
 local matrix = require "lutile.plan.matrix"
 local model = require "lutile.plan.model_sm90"
 local roles = require "lutile.plan.roles"
+local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
 local wgmma = require "lutile.plan.wgmma"
 
@@ -133,12 +134,15 @@ function Plan:check_matrices(m, addresses)
   check_batches(self, m, batches)
 end
 
--- What host_gemm takes: operands by their layouts of shared memory.
+-- What host_gemm takes: operands by their layouts of shared memory; as many stages as there are,
+-- unless that is because a stage's rows of A that no matrix has are left out.
 function Plan:host_plan()
   local function operand(o)
     return { shared = o.shared:as_position_independent_swizzle_layout() }
   end
-  return { mma = self.mma, tile = self.tile, stages = self.stages, A = operand(self.A),
+  local stage = self.tile[3] * (self.tile[1] * self.A.bytes + self.tile[2] * self.B.bytes)
+  return { mma = self.mma, tile = self.tile,
+    stages = math.min(self.stages, tile.shared_limit(self.arch) // stage), A = operand(self.A),
     B = operand(self.B) }
 end
 
