@@ -10,27 +10,20 @@ local cuda = require "lutile.cuda"
 
 local plan, make_layout = lutile.plan, lutile.make_layout
 
-local WORKSPACE = 32 << 20
-
 local there, why = cuda.available()
 if not there then
   print("no device: " .. why)
   os.exit(0)
 end
 
+local cublas = require "bench.cublas"
+local data = require "lutile.tune.data"
 local timing = require "bench.timing" -- needs a device
 
 local device = cuda.device()
 print(tostring(device))
 
-local has_module, module = pcall(require, "cublaslt")
-local library, missing
-if has_module then library, missing = module.open() else missing = module end
-if library then
-  print("cuBLASLt " .. library:version())
-else
-  print("without cuBLASLt: " .. tostring(missing):match "^[^\n]*")
-end
+print(cublas.describe())
 
 -- Elements as plans and as cuBLASLt name them. cuBLASLt's products of bytes are k-major.
 local TYPES = {
@@ -49,66 +42,11 @@ local SHAPES = { { 512, 512, 512 }, { 1024, 1024, 1024 }, { 2048, 2048, 2048 }, 
   { 4096, 4096, 16384 }, { 128, 8192, 8192 }, { 16, 8192, 8192 }, { 4000, 4100, 4104 } }
 -- ---- Data --------------------------------------------------------------------------------------
 
-local FILL = [[
-#include "number.cuh"
-__device__ inline double uniform(unsigned long long z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return double((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
-}
-extern "C" __global__ void fill_normal(type::T *data, long long count, long long seed,
-                                       double scale) {
-  const long long step = (long long)gridDim.x * blockDim.x;
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-    const auto at = (unsigned long long)(i + seed * count + 1) * 0x9E3779B97F4A7C15ull;
-    const float u = float(1 - uniform(at)), v = float(uniform(at ^ 0xD1B54A32D192ED03ull));
-    number::store(data, i, double(sqrtf(-2 * logf(u)) * cospif(2 * v)) * scale);
-  }
-}
-]]
-
-local seed = 0
-
 local function random_tensor(dtype, rows, columns, major)
   local stride = major == "row" and { 1, rows } or { columns, 1 }
   local t = cuda.tensor(dtype, make_layout({ rows, columns }, stride))
-  local kernel = cuda.compile { source = FILL, name = "fill_normal", types = { T = dtype } }
-  seed = seed + 1
-  kernel:launch { grid = 1024, block = 256 }(t, rows * columns, seed, dtype == "s8" and 20.0 or 1.0)
+  data.fill(t, "normal")
   return t
-end
-
--- ---- cuBLASLt ----------------------------------------------------------------------------------
-
--- D^T = B * A^T, column-major.
-local function make_product(type_of, m, n, k, a_major, b_major)
-  return pcall(library.matmul, library, { m = n, n = m, k = k,
-    type_a = type_of.stored, type_b = type_of.stored, type_d = type_of.out,
-    compute = type_of.compute, scale = type_of.scale, transpose_a = b_major ~= "row",
-    transpose_b = a_major == "row", ld_a = b_major == "row" and n or k,
-    ld_b = a_major == "row" and m or k, ld_d = n, fast = type_of.fast })
-end
-
--- Of the algorithms that the heuristic names, the fastest, as run(i); nil, or why there is none.
-local function theirs(type_of, m, n, k, a_major, b_major, sets, workspace)
-  if not library then return nil, "not there" end
-  local ok, product = make_product(type_of, m, n, k, a_major, b_major)
-  if not ok then return nil, product end
-  if product:count() == 0 then return nil, "no algorithm" end
-  local stream = timing.stream:handle()
-  local best, best_time
-  for algorithm = 0, product:count() - 1 do
-    local function run(i)
-      local s = sets[i % #sets + 1]
-      product:run(algorithm, s.B.data:address(), s.A.data:address(), s.C.data:address(),
-        workspace:address(), stream)
-    end
-    if pcall(run, 0) then
-      local t = math.min(timing.time(run, 5), timing.time(run, 5), timing.time(run, 5))
-      if not best or t < best_time then best, best_time = run, t end
-    end
-  end
-  return best, "no algorithm runs"
 end
 
 -- ---- Ours --------------------------------------------------------------------------------------
@@ -179,13 +117,13 @@ local function describe(p)
 end
 
 -- Prints a line; gives the ratio to cuBLASLt.
-local function bench(type_of, shape, a_major, b_major, workspace)
+local function bench(type_of, shape, a_major, b_major)
   local m, n, k = table.unpack(shape)
   local sets = make_sets(type_of, m, n, k, a_major, b_major)
   local p, run = ours(type_of, sets)
   local line = ("%-4s %5d x %5d x %5d %-3s %-3s %-25s"):format(type_of.name, m, n, k, a_major,
     b_major, describe(p))
-  local other, reason = theirs(type_of, m, n, k, a_major, b_major, sets, workspace)
+  local other, reason = cublas.fastest(type_of, shape, a_major, b_major, sets)
   if not other then
     local t = timing.time_all { run }
     print(("%s %8.2f us %6.1f TFLOP/s, %4.0f MHz; cuBLASLt: %s"):format(line, 1000 * t[1],
@@ -234,18 +172,16 @@ local function print_mean(name, ratios)
   print(("%-4s geometric mean of %d: %.3f"):format(name, #ratios, math.exp(sum / #ratios)))
 end
 
-local workspace = cuda.alloc(WORKSPACE)
-
 local function bench_type(type_of)
   local ratios = {}
   for _, shape in ipairs(asked or type_of.all and SHAPES or SQUARES) do
-    ratios[#ratios + 1] = bench(type_of, shape, "k", "k", workspace)
+    ratios[#ratios + 1] = bench(type_of, shape, "k", "k")
     collectgarbage()
   end
   print_mean(type_of.name, ratios)
   for _, shape in ipairs(not asked and type_of.majors and SQUARES or {}) do
     for _, majors in ipairs { { "row", "row" }, { "row", "k" }, { "k", "row" } } do
-      bench(type_of, shape, majors[1], majors[2], workspace)
+      bench(type_of, shape, majors[1], majors[2])
       collectgarbage()
     end
   end
