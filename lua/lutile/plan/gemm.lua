@@ -20,7 +20,7 @@ local function fail(message, ...) error(message:format(...), 0) end
 
 -- Options that go to the templates as they are.
 local PASSED = { "bias", "epilogue", "host_epilogue", "template", "tile", "warps", "stages",
-  "blocks", "group", "cluster", "ping_pong", "splits", "promote", "dependent" }
+  "blocks", "group", "cluster", "ping_pong", "splits", "promote", "dependent", "skew" }
 
 local KNOWN = {}
 for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta arch
@@ -42,6 +42,12 @@ local function check_values(options)
     if options[name] ~= nil and type(options[name]) ~= kind then
       fail("%s is a %s, not a %s", name, kind, type(options[name]))
     end
+  end
+end
+
+local function check_skew(skew)
+  if skew ~= nil and (math.type(skew) ~= "integer" or skew < 0 or skew >= 1 << 20) then
+    fail("skew is %s, where nanoseconds are needed, 0 or more", tostring(skew))
   end
 end
 
@@ -196,6 +202,7 @@ function M.describe(options)
   problem.check_options(options, KNOWN)
   check_bias(options.bias)
   check_values(options)
+  check_skew(options.skew)
   check_template(options.template)
   local arch, reason, multiprocessors = problem.architecture(options)
   local p = { arch = arch, reasons = { reason }, options = options,
@@ -218,7 +225,8 @@ function M.plan(options) return by_template(M.describe(options)) end
 local function fallback(p)
   local options = copy_of(p.options)
   for name in pairs(COUNTS) do options[name] = nil end
-  options.ping_pong, options.dependent, options.template = nil, nil, "gemm_sm80.cu"
+  options.ping_pong, options.dependent, options.skew = nil, nil, nil
+  options.template = "gemm_sm80.cu"
   return M.plan(options)
 end
 

@@ -94,10 +94,12 @@ end
 
 local SKEW = 1500 -- ns: so that one warpgroup writes while the other one multiplies
 
+-- Rows of A, where one tile of the fewest rows has them all.
+function M.most_rows(s) return s.M and s.M <= 64 and s.M or nil end
+
 -- What goes with a candidate for these sizes: options of the plan.
 function M.more(c, s, time)
   local rows, more = c.tile[1], {}
-  if rows == 64 and s.M and s.M <= 64 then more.most_rows = s.M end
   if rows == 64 and c.tile[2] == 128 and s.M and s.M > 64 and s.M <= 128 then
     more.cluster = { 2, 1 } -- both rows of tiles load B once
   end

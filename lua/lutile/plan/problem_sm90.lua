@@ -72,8 +72,9 @@ end
 
 -- The tile and what goes with it, unless the script has chosen.
 local function choose_tile(p, a, d)
-  if p.tile or p.ping_pong ~= nil then return end
   local sizes = sizes_of(p, a, d)
+  p.most_rows = model.most_rows(sizes)
+  if p.tile or p.ping_pong ~= nil then return end
   local choice, parts, time = model.choose(sizes)
   p.tile = { choice.tile[1], choice.tile[2], MOST_LINE // a.bytes }
   p.ping_pong, p.splits = choice.ping_pong or false, p.splits or parts
