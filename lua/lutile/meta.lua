@@ -1713,6 +1713,13 @@ function functions.svg(x, tile, options) end
 ---@field stages? integer
 ---@field blocks? integer of a multiprocessor, at least
 ---@field group? integer rows of tiles that blocks go down together
+---@field template? string "gemm_sm80.cu" or "gemm_sm90.cu": the latter where it can
+---@field cluster? integer[] {rows, columns} of blocks; from here to skew: gemm_sm90.cu
+---@field ping_pong? boolean whether consumers take turns with tiles, instead of sharing each
+---@field splits? integer parts of a tile along K, at most
+---@field promote? integer MMAs along K after which sums are added up as f32
+---@field dependent? boolean whether it starts while the kernel before it ends
+---@field skew? integer nanoseconds after which the second of the consumers starts
 ---@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
 
 ---@class lutile.ChainedGemmOptions

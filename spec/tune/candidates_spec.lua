@@ -123,7 +123,8 @@ describe("candidates for Hopper", function()
         assert.equal(1, c.plan.splits)
       else
         assert.truthy(c.pruned:find "^gemm_sm90.cu: tile: %d+ registers of sums"
-          or c.pruned:find "^tile: each element is copied 3.0 times as often")
+          or c.pruned:find "^tile: each element is copied %d.%d times as often"
+          or c.pruned == "skew: no warpgroups share a tile", c.pruned)
       end
     end
     assert.same({ ["1x1"] = true, ["1x2"] = true, ["2x1"] = true, [true] = true, [false] = true },
@@ -139,6 +140,20 @@ describe("candidates for Hopper", function()
     assert.same({ true, true, true, true }, { splits[1], splits[2], splits[4], splits[8] })
     assert.equal("splits: 512 parts of tiles for 132 multiprocessors",
       candidates.prune(p, { { tile = { 64, 64, 64 }, splits = 8 } })[2].pruned)
+  end)
+
+  it("say when warpgroups that share a tile start", function()
+    local p = hopper { tile = { 128, 256, 64 } }
+    local all = candidates.prune(p, { { skew = 500 }, { skew = -1 },
+      { tile = { 64, 64, 64 }, skew = 500 } })
+    assert.same({ 0, 500 }, { all[1].plan.skew, all[2].plan.skew })
+    assert.equal("skew is -1, where nanoseconds are needed, 0 or more", all[3].pruned)
+    assert.equal("skew: no warpgroups share a tile", all[4].pruned)
+  end)
+
+  it("load no more rows than there are, whoever chose the tile", function()
+    local p = hopper { M = 16, tile = { 64, 128, 64 } }
+    assert.same({ 16, 16 }, { p.most_rows, p.A.loaded })
   end)
 
   it("may be those of gemm_sm80.cu, where a script says so", function()

@@ -30,7 +30,7 @@ plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias)
   arch, multiprocessors   by default device 0's
   template  "gemm_sm80.cu", "gemm_sm90.cu": by default the latter where it can
   tile, stages, group   as a script would have them; warps, blocks of gemm_sm80.cu, cluster and
-            ping_pong of gemm_sm90.cu
+            ping_pong, splits, dependent, skew of gemm_sm90.cu
   tuned     false: not as lutile.tune found, by the model alone
 ]]
 M.gemm = guard("plan.gemm", function(options) return tuned.plan(gemm.plan, options) end)

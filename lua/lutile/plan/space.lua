@@ -91,7 +91,7 @@ end
 -- ---- wgmma -------------------------------------------------------------------------------------
 
 local SM90_FIELDS = { template = true, tile = true, stages = true, cluster = true, ping_pong = true,
-  splits = true, group = true, dependent = true }
+  splits = true, group = true, dependent = true, skew = true }
 
 local SM90_TILES = { { 64, 32 }, { 64, 64 }, { 64, 128 }, { 64, 256 }, { 128, 64 }, { 128, 96 },
   { 128, 128 }, { 128, 160 }, { 128, 192 }, { 128, 256 }, { 192, 128 }, { 256, 96 }, { 256, 128 } }
@@ -104,7 +104,13 @@ local function sm90_space(p)
   local few = p.count_blocks and p.count_blocks(128, 128) < p.multiprocessors
   return { template = { p.template }, tile = tiles, ping_pong = { true, false },
     cluster = few and { { 1, 1 } } or { { 1, 1 }, { 2, 1 }, { 1, 2 } },
-    splits = few and { 1, 2, 4, 8 } or { 1 }, group = { p.group } }
+    splits = few and { 1, 2, 4, 8 } or { 1 }, skew = few and { 0 } or { 0, 1500 },
+    group = { p.group } }
+end
+
+local function sm90_obstacle(p, model)
+  if p.skew > 0 and p.sharers == 1 then return "skew: no warpgroups share a tile" end
+  return check_tiles(p, model)
 end
 
 -- ---- All ---------------------------------------------------------------------------------------
@@ -114,7 +120,7 @@ end
 M.families = {
   ["gemm_sm80.cu"] = { fields = SM80_FIELDS, space = sm80_space, obstacle = sm80_obstacle },
   ["gemm_sm90.cu"] = { fields = SM90_FIELDS, inherited = { "dependent" }, space = sm90_space,
-    obstacle = check_tiles },
+    obstacle = sm90_obstacle },
 }
 
 -- The family of a plan; nil where nothing is known of it.

@@ -178,9 +178,9 @@ local function apply(p, entry)
   local options, changes = {}, changes_of(entry)
   for name, x in pairs(p.options) do options[name] = x end
   for name, x in pairs(changes) do options[name] = x end
-  local tuned = p.plan(options)
-  table.insert(tuned.reasons, ("tuned: %s: %.1f us when that was found"):format(M.text(changes),
-    entry.microseconds))
+  local tuned = next(changes) and p.plan(options) or p
+  table.insert(tuned.reasons, ("tuned: %s: %.1f us when that was found"):format(
+    next(changes) and M.text(changes) or "the model's choice", entry.microseconds))
   return tuned
 end
 

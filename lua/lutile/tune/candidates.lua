@@ -93,18 +93,23 @@ local function is_of_family(model, changes)
   return family ~= nil
 end
 
--- The plan with changes, by the model's template unless they are another's options.
+-- Changes with what they leave to the model: its template unless they are another's options, and
+-- what is as in its choice.
+local function complete(model, changes)
+  if not is_of_family(model, changes) then return changes end
+  local all = { template = model.template }
+  for _, name in ipairs(space.family(model).inherited or {}) do all[name] = model[name] end
+  for k, v in pairs(changes) do all[k] = v end
+  return all
+end
+
 local function plan_of(model, changes)
   local options = {}
   for k, v in pairs(model.options) do options[k] = v end
-  if is_of_family(model, changes) then
-    options.template = model.template
-    for _, name in ipairs(space.family(model).inherited or {}) do options[name] = model[name] end
-  end
   for k, v in pairs(changes) do options[k] = v end
   local good, p = pcall(model.plan, options)
   if good then return p end
-  return nil, tostring(p):gsub("^lutile[%w_.]*:%d+: ", "")
+  return nil, (tostring(p):gsub("^lutile[%w_.]*:%d+: ", ""))
 end
 
 local function obstacle(p, model, device)
@@ -112,20 +117,21 @@ local function obstacle(p, model, device)
   return family and family.obstacle and family.obstacle(p, model, device) or nil
 end
 
--- The candidates, the model's plan first and none twice: changes, their text, and the plan, or the
--- reason why it is pruned.
+-- The candidates, the model's plan first and none twice: changes of the model's options, what is
+-- chosen in all as text, and the plan, or the reason why it is pruned.
 function M.prune(model, list, device)
   local all, seen = {}, {}
   local function add(changes, p, why)
-    local text = tuned.text(changes)
+    local text = tuned.text(p and M.choices(p) or changes)
     if seen[text] then return end
     seen[text] = true
     all[#all + 1] = { changes = changes, text = text, plan = not why and p or nil, pruned = why }
   end
-  add(M.choices(model), model)
-  for _, changes in ipairs(list) do
+  add({}, model)
+  for _, said in ipairs(list) do
+    local changes = complete(model, said)
     local p, why = plan_of(model, changes)
-    add(p and M.choices(p) or changes, p, p and obstacle(p, model, device) or why)
+    add(changes, p, p and obstacle(p, model, device) or why)
   end
   return all
 end

@@ -11,6 +11,7 @@ local guard = require "lutile.plan.guard"
 local matrix = require "lutile.plan.matrix"
 local new_progress = require "lutile.tune.progress".new
 local plan = require "lutile.plan"
+local space = require "lutile.plan.space"
 local timing = require "lutile.tune.timing"
 local tuned = require "lutile.plan.tuned"
 
@@ -185,6 +186,9 @@ local function keep(model, winner, device, own)
   if not tuned.device(model) then return "the plan is not for the device" end
   local key = tuned.key(model, device)
   if not key then return "sizes are known at launch only" end
+  for name in pairs(winner.changes) do
+    if not space.fields[name] then return ("'%s' is not searched for elsewhere"):format(name) end
+  end
   local entry = { microseconds = math.floor(100 * winner.microseconds + 0.5) / 100 }
   for name, x in pairs(winner.changes) do entry[name] = x end
   local good, why = tuned.keep(key, entry)
@@ -215,8 +219,8 @@ tune.gemm{A =, B =, C =, ...}: the fastest plan on device 0, and a list of all t
   keep          whether plan.gemm plans so from now on: true
   quiet         no progress on the terminal
 
-Of the list, the fastest first: microseconds, tflops, samples, changes (options), text, is_model; or
-pruned: why it was not timed. 'not_kept' says why the fastest is not kept.
+Of the list, the fastest first: microseconds, tflops, samples, changes (of the options), text,
+is_model; or pruned: why it was not timed. 'not_kept' says why the fastest is not kept.
 ]]
 M.gemm = guard("tune.gemm", function(options)
   local own, rest = split(options)
