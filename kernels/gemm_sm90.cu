@@ -58,10 +58,9 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   }
   prepare(start);
   if constexpr (plan::kScales) alpha *= *scale_a * *scale_b;
-  run(Gemm{Schedule(m, n, k, batches, gridDim.x / kCluster), a, b,
-           Output{&d, (plan::Element::Bits *)to, (const plan::Element::Bits *)c,
-                  (const plan::Element::Bits *)bias, {d0, d1, d2, d3}, {c0, c1, c2, c3}, m, n, alpha,
-                  beta},
-           Workspace{sums, counters}},
-      start, rank);
+  using Bits = plan::Element::Bits;
+  const Output output = {&d, (Bits *)to, (const Bits *)c, (const Bits *)bias, {d0, d1, d2, d3},
+                         {c0, c1, c2, c3}, m, n, alpha, beta};
+  const Schedule schedule(m, n, k, batches, gridDim.x / kCluster);
+  run(Gemm{schedule, a, b, output, Workspace{sums, counters}}, start, rank);
 }

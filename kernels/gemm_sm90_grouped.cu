@@ -18,6 +18,7 @@ struct Group {
   plan::Strides d_strides, c_strides;
   int m, n, k;
 };
+static_assert(sizeof(Group) == 512, "as lutile.plan.gemm_sm90 says");
 
 /* ---- The work of a launch ------------------------------------------------------------------- */
 

@@ -175,17 +175,17 @@ end
 
 -- ---- Groups ------------------------------------------------------------------------------------
 
-local GROUP_BYTES = 512
-
 local function pack_group(case, p, data, cuda)
-  local maps = table.concat(packed_maps(p, data, cuda))
+  local fields, maps = gemm_sm90.GROUP, table.concat(packed_maps(p, data, cuda))
+  assert(fields.A == 0 and fields.B == 128 and fields.D == 256 and fields.addresses == #maps)
   local numbers = { data.D.address, data.C.address, data.bias.address }
   for _, m in ipairs { data.D, data.C } do
     table.move(p:strides(m.layout), 1, 4, #numbers + 1, numbers)
   end
   local text = maps .. string.pack("<i8i8i8 i8i8i8i8 i8i8i8i8", table.unpack(numbers))
-    .. string.pack("<i4i4i4", case.m, case.n, case.k)
-  return text .. ("\0"):rep(GROUP_BYTES - #text)
+  assert(fields.strides == #maps + 24 and fields.sizes == #text)
+  text = text .. string.pack("<i4i4i4", case.m, case.n, case.k)
+  return text .. ("\0"):rep(fields.bytes - #text)
 end
 
 local function bytes_tensor(text, cuda)

@@ -154,9 +154,13 @@ function Plan:strides(layout)
   return list
 end
 
--- The table of a grouped launch. For groups {m, n, k}, the clusters' tiles before each and in all;
--- and offsets of a group's fields in its GROUP_BYTES: maps of A, B, D, which are 128 bytes each,
--- addresses of D, C, bias, strides of D and C, four each, and m, n, k as s32.
+-- A group in the table of a grouped launch: bytes in all, and where its fields are: the maps of A,
+-- B and D; the addresses of D, C and the bias; the strides of D and of C, four each; m, n, k as
+-- s32.
+M.GROUP = { bytes = 512, A = 0, B = 128, D = 256, addresses = 384, strides = 408, sizes = 472 }
+
+-- For groups {m, n, k}: the clusters' tiles before each, and in all; a grouped launch takes them as
+-- s32, and as many blocks as for other launches.
 function Plan:first_tiles(groups)
   local first = { 0 }
   for i, size in ipairs(groups) do first[i + 1] = first[i] + self:clusters(size[1], size[2]) end
