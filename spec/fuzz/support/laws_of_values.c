@@ -329,8 +329,7 @@ void law_common_vector(const call *c) {
 /* An upcast by it works; 1 says nothing. */
 void law_alignment(const call *c) {
   int64_t n = lt_integer_value(c->r);
-  if (n > 1 && lt_upcast(c->arena, c->x[0], n) == NULL)
-    broken(c, "no upcast by the alignment");
+  if (n > 1 && lt_upcast(c->arena, c->x[0], n) == NULL) broken(c, "no upcast by the alignment");
 }
 
 /* ---- Questions ------------------------------------------------------------------------------- */
