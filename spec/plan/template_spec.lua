@@ -45,9 +45,12 @@ describe("plan.gemm", function()
   for _, case in ipairs {
     { 512, 512, 512, "64x32x64", true }, { 1024, 1024, 1024, "64x128x64", true },
     { 2048, 2048, 2048, "128x256x64", true },
-    { 4096, 4096, 4096, "128x256x64", false, skew = 1500 },
-    { 8192, 8192, 8192, "128x192x64", false }, { 8192, 8192, 1024, "128x192x64", false },
-    { 4000, 4100, 4104, "256x128x64", false, skew = 1500 },
+    { 4096, 4096, 4096, "128x256x64", false, cluster = 2 },
+    { 4000, 8192, 16384, "128x256x64", false, cluster = 2 },
+    { 3968, 8192, 16384, "128x256x64", false, skew = 1500 },
+    { 8192, 8192, 8192, "128x192x64", false },
+    { 8192, 8192, 1024, "128x192x64", false, group = 64 },
+    { 4000, 4100, 4104, "256x128x64", false, cluster = 2, group = 8 },
     { 128, 8192, 8192, "64x128x64", true, cluster = 2 },
     { 16, 8192, 8192, "64x64x64", true, most_rows = 16 },
   } do
@@ -58,6 +61,7 @@ describe("plan.gemm", function()
       assert.equal(is_short, p.dependent)
       assert.equal(case.skew or 0, p.skew)
       assert.equal(case.cluster or 1, p.cluster[1])
+      assert.equal(case.group or 16, p.group)
       assert.equal(case.most_rows, p.most_rows)
     end)
   end
@@ -93,6 +97,18 @@ describe("plan.gemm", function()
     assert.has_error(function() p:run(tensor(20), tensor(16), tensor(16)) end,
       "plan:run: A (16,16):(20,1): TMA takes strides of multiples of 16 bytes, and 20 elements "
         .. "have 40 (a plan for this tensor would do)")
+  end)
+end)
+
+describe("plan:run", function()
+  it("refuses more rows than the plan loads", function()
+    local function tensor(m, n)
+      return lutile.make_tensor("f16", make_layout({ m, n }, { n, 1 }))
+    end
+    local p = gemm { M = 16, N = 64, K = 64 }
+    p:run(tensor(9, 64), tensor(64, 64), tensor(9, 64))
+    assert.has_error(function() p:run(tensor(17, 64), tensor(64, 64), tensor(17, 64)) end,
+      "plan:run: A has 17 rows, and the plan loads 16 at most (a plan for this tensor would do)")
   end)
 end)
 

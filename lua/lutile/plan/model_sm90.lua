@@ -27,7 +27,7 @@ local START = 1.6     -- us until the first stage is there, and after the last o
 local WRITE = 4e-5    -- us to write an element of a tile
 local COMBINE, COMBINE_EACH = 2, 2.4e-4 -- us to add up a tile's parts, and for each element
 local MOST_PARTS, LEAST_STAGES = 8, 4
-local MOST_SHORT = 50 -- us up to which starts of kernels are worth hiding
+local MOST_SHORT = 50    -- us up to which a kernel's start and end are a part worth hiding
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -97,13 +97,29 @@ local SKEW = 1500 -- ns: so that one warpgroup writes while the other one multip
 -- Rows of A, where one tile of the fewest rows has them all.
 function M.most_rows(s) return s.M and s.M <= 64 and s.M or nil end
 
+-- Rows of tiles that go down together where k is so short that all of A stays in the L2.
+local SHORT_K, LONG_GROUP = 1024, 64
+
+-- Whether pairs of tiles on top of each other leave none over.
+local function comes_in_pairs(c, s) return s.M and ceil_div(s.M, c.tile[1]) % 2 == 0 end
+
+-- Candidates whose blocks load B for each other, by columns; by an element's bytes.
+local PAIRED = { [1] = { [128] = true }, [2] = { [256] = true }, [4] = { [256] = true } }
+
+local function cluster_of(c, s, is_short)
+  local rows, columns = c.tile[1], c.tile[2]
+  if rows == 64 and columns == 128 and s.M and s.M > 64 and s.M <= 128 then return { 2, 1 } end
+  local is_paired = rows == 256 or rows == 128 and PAIRED[s.bytes][columns]
+  return is_paired and not is_short and comes_in_pairs(c, s) and { 2, 1 } or nil
+end
+
 -- What goes with a candidate for these sizes: options of the plan.
 function M.more(c, s, time)
-  local rows, more = c.tile[1], {}
-  if rows == 64 and c.tile[2] == 128 and s.M and s.M > 64 and s.M <= 128 then
-    more.cluster = { 2, 1 } -- both rows of tiles load B once
-  end
-  if not c.ping_pong and rows > 64 and not M.is_short(time) then more.skew = SKEW end
+  local is_short = M.is_short(time)
+  local more = { cluster = cluster_of(c, s, is_short) }
+  if c.tile[1] == 256 then more.group = 8 end
+  if s.K and s.K <= SHORT_K and not is_short then more.group = LONG_GROUP end
+  if not (more.cluster or c.ping_pong or c.tile[1] == 64 or is_short) then more.skew = SKEW end
   return more
 end
 

@@ -133,6 +133,12 @@ function Plan:check_matrices(m, addresses)
   end
   local _, _, batches = matrix.extents(m.D)
   check_batches(self, m, batches)
+  local name = self.transposed and "B" or "A"
+  local rows = matrix.extents(m[name])
+  if self.most_rows and rows > self.most_rows then
+    fail("%s has %d rows, and the plan loads %d at most (a plan for this tensor would do)", name,
+      rows, self.most_rows)
+  end
 end
 
 -- What host_gemm takes: operands by their layouts of shared memory; as many stages as there are,
