@@ -43,6 +43,7 @@ constexpr int kGroup = 8;  /* rows of tiles that blocks go down together */
 constexpr int kRun = 2;
 constexpr int kValuesOfC = 128;
 constexpr bool kReadsC = false;
+constexpr bool kScales = false;  /* alpha is times a number in memory for A and for B */
 constexpr Bias kBias = kNone;
 
 using Word = unsigned;
@@ -352,17 +353,18 @@ struct Epilogue {
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
-    gemm(const char *a, const char *b, char *c, char *d, const char *bias, int m, int n, int k,
-         int batches, long long a_row, long long a_k, long long a_batch, long long b_row,
-         long long b_k, long long b_batch, long long c_row, long long c_column, long long c_batch,
-         long long d_row, long long d_column, long long d_batch, plan::Compute alpha,
-         plan::Compute beta) {
+    gemm(const char *a, const char *b, char *c, char *d, const char *bias, const float *scale_a,
+         const float *scale_b, int m, int n, int k, int batches, long long a_row, long long a_k,
+         long long a_batch, long long b_row, long long b_k, long long b_batch, long long c_row,
+         long long c_column, long long c_batch, long long d_row, long long d_column,
+         long long d_batch, plan::Compute alpha, plan::Compute beta) {
   extern __shared__ __align__(128) char shared[];
   const Tile tile = tile_of(blockIdx.x, m, n);
   const unsigned stages = ptx::shared_address(shared);
 
   const long long batch = blockIdx.y + (long long)gridDim.y * blockIdx.z;
   if (batch >= batches) return;
+  if constexpr (plan::kScales) alpha *= *scale_a * *scale_b;
 
   Copier<plan::A> copy_a(a + batch * a_batch * plan::A::kBytes, a_row, a_k, tile.m, m, stages);
   Copier<plan::B> copy_b(b + batch * b_batch * plan::B::kBytes, b_row, b_k, tile.n, n,

@@ -1706,6 +1706,7 @@ function functions.svg(x, tile, options) end
 ---@field bias? string "row" or "column"
 ---@field epilogue? string a C++ expression of x, m and n: "x"
 ---@field host_epilogue? fun(x: number, m: integer, n: integer): number
+---@field scales? boolean whether a run has scale_a and scale_b
 ---@field arch? integer|string 80 or "sm_80": the device's
 ---@field multiprocessors? integer the device's
 ---@field tile? integer[] {M, N, K} of a block
@@ -1744,6 +1745,8 @@ function functions.svg(x, tile, options) end
 ---@field alpha? number 1
 ---@field beta? number 1 where the plan reads C
 ---@field bias? lutile.Tensor
+---@field scale_a? lutile.Tensor one f32, which alpha is times; of A, as scale_b of B
+---@field scale_b? lutile.Tensor
 ---@field D? lutile.Tensor C
 ---@field stream? lutile.cuda.Stream
 ---@field on? string "host" or "cuda"
@@ -1803,6 +1806,28 @@ local plan = {}
 ---@param options lutile.GemmOptions
 ---@return lutile.Plan
 function plan.gemm(options) end
+
+---@class lutile.Group
+---@field A lutile.Tensor
+---@field B lutile.Tensor
+---@field C lutile.Tensor
+---@field D? lutile.Tensor C
+---@field bias? lutile.Tensor
+
+---@class lutile.GroupedGemmOptions: lutile.GemmOptions
+---@field groups table[] A, B, C of each product, as plan.gemm takes them
+
+---@class lutile.GroupedPlan
+---@field shared? lutile.Plan of one launch for all products, on Hopper
+---@field reasons string[]
+---@field run fun(self: lutile.GroupedPlan, groups: lutile.Group[], options?: lutile.PlanRun)
+---@field prepare fun(self: lutile.GroupedPlan, groups: lutile.Group[], options?: table): fun()
+
+---A list of products of any sizes, each as plan.gemm's; on Hopper, where TMA takes their matrices
+---and these are alike, in one launch.
+---@param options lutile.GroupedGemmOptions
+---@return lutile.GroupedPlan
+function plan.grouped_gemm(options) end
 
 ---D = (A * B^T) * B^T, the first product's accumulators as the second one's operand.
 ---@param options lutile.ChainedGemmOptions

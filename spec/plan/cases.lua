@@ -60,10 +60,11 @@ end
 
 local function count_wrong(c, A, B, old, D, bias)
   local wrong, rounded = 0, make_tensor(D.dtype, 1)
+  local alpha = (c.alpha or 1) * (c.scales and c.scales[1] * c.scales[2] or 1)
   for l = 0, size(D, 2) - 1 do
     for n = 0, size(D, 1) - 1 do
       for m = 0, size(D, 0) - 1 do
-        local x = (c.alpha or 1) * sum(A, B, m, n, l) + (c.beta or 0) * old(m, n, l)
+        local x = alpha * sum(A, B, m, n, l) + (c.beta or 0) * old(m, n, l)
         if bias then x = x + bias(c.bias == "row" and m or n) end
         if c.host_epilogue then x = c.host_epilogue(x, m, n) end
         rounded[0] = x
@@ -92,6 +93,11 @@ local function copy_of(t)
   return copy, make_tensor(copy, t.layout)
 end
 
+local function fill_with(t, x)
+  t[0] = x
+  return t
+end
+
 local function run_gemm(c, there, back)
   local A, B, C = matrices(c)
   local before, old = copy_of(C)
@@ -99,9 +105,14 @@ local function run_gemm(c, there, back)
   local plan = lutile.plan.gemm { A = A, B = B, C = C, dtype = c.types[1], dtype_b = c.types[2],
     acc = c.types[3], beta = c.beta ~= nil, bias = c.bias, arch = c.arch or 89, tile = c.tile,
     warps = c.warps, stages = c.stages, cluster = c.cluster, splits = c.splits,
-    template = c.template, epilogue = c.epilogue, host_epilogue = c.host_epilogue }
+    template = c.template, scales = c.scales and true, epilogue = c.epilogue,
+    host_epilogue = c.host_epilogue }
   local D = there(C)
-  plan:run(there(A), there(B), D, { alpha = c.alpha, beta = c.beta, bias = bias and there(bias) })
+  local function scale(i)
+    return c.scales and there(fill_with(make_tensor("f32", 1), c.scales[i]))
+  end
+  plan:run(there(A), there(B), D, { alpha = c.alpha, beta = c.beta, bias = bias and there(bias),
+    scale_a = scale(1) or nil, scale_b = scale(2) or nil })
   D = back(D)
   local wrong, touched = count_wrong(c, A, B, old, D, bias), count_touched(D, before)
   if wrong == 0 and touched == 0 then return "right" end
@@ -170,7 +181,8 @@ M.emulated = {
   { types = F64, m = 35, n = 22, k = 21, majors = { "row", "k", "column" }, why = "wide words" },
   { types = S8, m = 32, n = 48, k = 80, majors = { "row", "k", "column" }, beta = 3,
     why = "bytes gathered" },
-  { types = E4M3, m = 16, n = 32, k = 64, majors = KK, why = "mixed 8-bit floats" },
+  { types = E4M3, m = 16, n = 32, k = 64, majors = KK, scales = { 2, 0.25 },
+    why = "mixed 8-bit floats with scales" },
   { types = F16, m = 40, n = 24, k = 70, majors = KK, arch = 75, why = "through registers" },
   { types = S8, m = 40, n = 24, k = 70, majors = RR, arch = 75, why = "the small atom" },
   { types = F16, m = 130, n = 260, k = 70, majors = KK, tile = { 128, 256, 64 },
@@ -230,6 +242,8 @@ M.hopper = {
   { types = F16_OUT, m = 70, n = 132, k = 40, majors = KK, why = "D by threads, 8 bytes" },
   { types = BF16_OUT, m = 131, n = 71, k = 40, majors = KK, beta = 0.5,
     why = "D by threads, each element" },
+  { types = E4M3, m = 40, n = 72, k = 160, majors = KK, scales = { 0.5, 8 }, alpha = 3,
+    why = "8-bit floats with scales" },
   { types = F16, m = 100, n = 132, k = 520, majors = KK, tile = { 64, 64, 64 }, splits = 4,
     bias = "column", why = "tiles in parts, a bias" },
   { types = F16, m = 130, n = 136, k = 72, majors = KK, why = "edges" },

@@ -20,7 +20,8 @@ local function fail(message, ...) error(message:format(...), 0) end
 
 -- Options that go to the templates as they are.
 local PASSED = { "bias", "epilogue", "host_epilogue", "template", "tile", "warps", "stages",
-  "blocks", "group", "cluster", "ping_pong", "splits", "promote", "dependent", "skew" }
+  "blocks", "group", "cluster", "ping_pong", "splits", "promote", "dependent", "skew",
+  "scales" }
 
 local KNOWN = {}
 for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta arch
@@ -32,7 +33,7 @@ for _, name in ipairs(PASSED) do KNOWN[name] = true end
 local COUNTS = { tile = 3, cluster = 2, warps = 2, stages = false, blocks = false, group = false,
   splits = false, promote = false, multiprocessors = false }
 local KINDS = { epilogue = "string", host_epilogue = "function", template = "string",
-  ping_pong = "boolean", dependent = "boolean" }
+  ping_pong = "boolean", dependent = "boolean", scales = "boolean" }
 
 local function check_values(options)
   for name, count in pairs(COUNTS) do
@@ -83,6 +84,9 @@ local function choose_types(p, options)
   problem.check_element("C", p.out)
   p.compute = COMPUTE[p.out] or "float"
   p.rounds = dtype == "tf32"
+  if options.scales and p.compute ~= "float" then
+    fail("scales are for results that are computed in f32, and C of %s is not", p.out)
+  end
 end
 
 -- ---- Matrices ----------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ local function constants(p, c)
     emit.constant("kGroup", p.group, "rows of tiles that blocks go down together"),
     emit.constant("kRun", p.run_size), emit.constant("kValuesOfC", c.values),
     emit.constant("kReadsC", p.reads_c),
+    emit.constant("kScales", p.scales, "alpha is times a number in memory for A and for B"),
     ("  static constexpr Bias kBias = %s;"):format(
       ({ row = "kPerRow", column = "kPerColumn" })[p.bias] or "kNone"),
   }
@@ -145,7 +146,7 @@ function M.new(options)
   local values = lutile.size(p.mma.c_layout) // 32
   p.words_of_c = p.acc == "f16" and values // 2 or values
   p.run_size = p.run_size or 2
-  p.reads_c = p.reads_c or false
+  p.reads_c, p.scales = p.reads_c or false, p.scales or false
   p.epilogue = p.epilogue or "x"
   p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
   return p

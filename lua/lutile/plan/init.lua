@@ -27,6 +27,7 @@ plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias)
   beta      whether C is read: false
   bias      "row" or "column": of an element for each row or column of D
   epilogue  a C++ expression of x, m and n: "x"; host_epilogue(x, m, n): the same for the host
+  scales    whether a run has scale_a and scale_b, an f32 in memory each, which alpha is times
   arch, multiprocessors   by default device 0's
   template  "gemm_sm80.cu", "gemm_sm90.cu": by default the latter where it can
   tile, stages, group   as a script would have them; warps, blocks of gemm_sm80.cu, cluster and

@@ -30,8 +30,9 @@ return function(p, x)
   local c_row, c_column, c_batch = strides(c)
   local d_row, d_column, d_batch = strides(d)
   local alpha, beta = x.alpha, x.beta
+  local scale_a, scale_b = x.t.scale_a, x.t.scale_b
   return function()
-    launch(left, right, old, new, bias, rows, columns, k, batches, a_row, a_k, a_batch, b_row, b_k,
-      b_batch, c_row, c_column, c_batch, d_row, d_column, d_batch, alpha, beta)
+    launch(left, right, old, new, bias, scale_a, scale_b, rows, columns, k, batches, a_row, a_k,
+      a_batch, b_row, b_k, b_batch, c_row, c_column, c_batch, d_row, d_column, d_batch, alpha, beta)
   end
 end

@@ -39,6 +39,7 @@ return function(p, x)
   local launch = p:kernel(index):launch { grid = blocks, block = p.threads,
     shared = p.shared_bytes, stream = x.stream, dependent = p.dependent }
   local old, new, bias = x.t.C, x.t.D, x.t.bias
+  local scale_a, scale_b = x.t.scale_a, x.t.scale_b
   local layout_d = roles.output_layout(p, tma.layout_of(p, x.m.D))
   local maps = tensor_maps(p, cuda, { A = x.t[names[1]], B = x.t[names[2]], D = new },
     { A = tma.layout_of(p, a), B = tma.layout_of(p, b), D = p.D.by_tma and layout_d or nil })
@@ -47,7 +48,7 @@ return function(p, x)
   local sums, counters = workspace(p, cuda, blocks, index)
   local alpha, beta = x.alpha, x.beta
   return function()
-    launch(maps.A, maps.B, maps.D or maps.A, new, old, bias, nil, nil, sums, counters, d0, d1, d2,
-      d3, c0, c1, c2, c3, rows, columns, k, batches, alpha, beta)
+    launch(maps.A, maps.B, maps.D or maps.A, new, old, bias, scale_a, scale_b, sums, counters, d0,
+      d1, d2, d3, c0, c1, c2, c3, rows, columns, k, batches, alpha, beta)
   end
 end

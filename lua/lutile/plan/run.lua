@@ -104,6 +104,20 @@ local function check_scale(p, name, x)
   return p.compute == "int" and math.tointeger(x) or x + 0.0
 end
 
+-- The scales of A and B, one f32 each.
+local function check_scaling(p, t)
+  for _, name in ipairs { "scale_a", "scale_b" } do
+    local x = t[name]
+    if not p.scales then
+      if x ~= nil then fail("the plan has no scales: plan it with scales = true") end
+    elseif x == nil then
+      fail("%s is missing: the plan has scales", name)
+    elseif x.dtype ~= "f32" or lutile.size(x.layout) ~= 1 then
+      fail("%s must be one element of f32, and is %s %s", name, x.dtype, tostring(x.layout))
+    end
+  end
+end
+
 -- alpha and beta of a run, as the kernel takes them.
 function M.check_scales(p, options)
   local beta = options.beta or (p.reads_c and 1 or 0)
@@ -137,17 +151,24 @@ local function prepare_on_host(p, x)
   local t, batches = x.t, x.extents[4]
   return function()
     host.gemm(p, { A = plain(t[names[1]], a, batches), B = plain(t[names[2]], b, batches),
-      C = plain(t.C, c, batches), D = plain(t.D, d, batches), bias = t.bias, alpha = x.alpha,
+      C = plain(t.C, c, batches), D = plain(t.D, d, batches), bias = t.bias,
+      alpha = x.alpha * (p.scales and t.scale_a(0) * t.scale_b(0) or 1),
       beta = x.beta, epilogue = host_epilogue(p) })
   end
 end
 
-local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, stream = true, on = true }
+local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, scale_a = true,
+  scale_b = true, stream = true, on = true }
 
 -- What a run of the plan on these tensors is: t, matrices m, extents, alpha, beta; checked.
 local function check_gemm(p, A, B, C, options)
-  local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias }
-  check_tensors(t, { "A", "B", "C", "D", t.bias ~= nil and "bias" or nil })
+  local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias,
+    scale_a = options.scale_a, scale_b = options.scale_b }
+  for _, name in ipairs { "A", "B", "C", "D" } do check_tensor(name, t[name]) end
+  for _, name in ipairs { "bias", "scale_a", "scale_b" } do
+    if t[name] ~= nil then check_tensor(name, t[name]) end
+  end
+  check_scaling(p, t)
   local cuda, is_there = place(t, options.on)
   local m, addresses = matrices_of(t, { "A", "B", "C", "D" }, is_there)
   p:check_matrices(m, addresses)
