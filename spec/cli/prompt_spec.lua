@@ -70,9 +70,11 @@ describe("the prompt", function()
 end)
 
 describe("the prompt on a terminal", function()
+  local startup = os.getenv "LUTILE_VALGRIND_LOG" and 4 or 0.3 -- seconds until keys are read
+
   -- Keys are typed through a terminal that script(1) makes.
   local function terminal(keys, home)
-    local feed = ("(sleep 0.3; printf %s; sleep 0.3)"):format(command.quote(keys))
+    local feed = ("(sleep %s; printf %s; sleep %s)"):format(startup, command.quote(keys), startup)
     local environment = ("HOME=%s XDG_STATE_HOME= TERM=xterm"):format(home)
     local pipe = assert(io.popen(("%s | %s timeout 20 script -qec %s /dev/null"):format(
       feed, environment, command.quote(command.path))))
