@@ -54,7 +54,7 @@ end
 
 -- ---- The table of a launch ---------------------------------------------------------------------
 
-local GROUP_BYTES = 512 -- of a struct Group of gemm_sm90_grouped.cu
+local GROUP = require "lutile.plan.gemm_sm90".GROUP
 
 local function address(t)
   if t == nil then return 0 end
@@ -91,7 +91,7 @@ local function pack_group(cuda, p, g, i)
   local text = pack_maps(cuda, p, { A = left, B = right, D = new }, layouts, k)
     .. string.pack("<i8i8i8 i8i8i8i8 i8i8i8i8", table.unpack(numbers))
     .. string.pack("<i4i4i4", m, n, k)
-  return text .. ("\0"):rep(GROUP_BYTES - #text), { m, n, k }
+  return text .. ("\0"):rep(GROUP.bytes - #text), { m, n, k }
 end
 
 -- Bytes in a device's memory.
