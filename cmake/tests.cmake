@@ -2,11 +2,19 @@
 
 set(test_environment LUTILE_COMMAND=$<TARGET_FILE:lutile_command>)
 
-# ---- Specs, by busted in the command itself ---------------------------------------------------
+# ---- Specs, by busted in the command itself: a test each file ----------------------------------
 
-add_test(NAME specs COMMAND lutile_command spec/run.lua --output=plainTerminal spec
-  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-set_tests_properties(specs PROPERTIES ENVIRONMENT "${test_environment}")
+file(GLOB_RECURSE specs RELATIVE ${PROJECT_SOURCE_DIR}/spec CONFIGURE_DEPENDS spec/*_spec.lua)
+foreach(spec ${specs})
+  string(REGEX REPLACE "_spec\\.lua$" "" name ${spec})
+  string(REPLACE "/" "_" name ${name})
+  add_test(NAME spec_${name} COMMAND lutile_command spec/run.lua --output=plainTerminal spec/${spec}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(spec_${name} PROPERTIES ENVIRONMENT "${test_environment}")
+endforeach()
+
+# Those that compile kernels for the host take longest: they start first.
+set_tests_properties(spec_plan_sm90_run spec_plan_run PROPERTIES COST 100)
 
 # ---- C: each file is a program that prints "N passed, N failed" -------------------------------
 
