@@ -129,6 +129,18 @@ end
 
 -- ---- The plan ----------------------------------------------------------------------------------
 
+-- The plan of plan.gemm for a group's tensors.
+function Plan:single(group, i)
+  local good, result = pcall(gemm.plan, options_of(self.options, group, i))
+  if good then return result end
+  fail("group %d: %s", i, result)
+end
+
+-- Refuses options that the plans of some product would not take.
+local function check_each(p)
+  for i, group in ipairs(p.options.groups) do p:single(group, i) end
+end
+
 function M.plan(options)
   check_options(options)
   local list = {}
@@ -147,14 +159,12 @@ function M.plan(options)
     error(result, 0) -- a fault, not a refusal
   else
     p.reasons[#p.reasons + 1] = "a launch each: " .. result
+    check_each(p)
   end
   return p
 end
 
 Plan.plan = M.plan
-
--- The plan of plan.gemm for a group's tensors.
-function Plan:single(group, i) return gemm.plan(options_of(self.options, group, i)) end
 
 -- A, B, C and D of a group's tensors in the kernel's roles; refused where they are not as the plan
 -- for one launch has them.

@@ -22,6 +22,36 @@ local function check_group(p, g, i)
   end
 end
 
+-- Where a tensor starts: its memory and a byte.
+local function start_of(t) return t.data, t.offset * (matrix.BYTES[t.dtype] or 0) end
+
+-- [memory][byte] -> the group whose D starts there.
+local function targets_of(groups)
+  local targets = {}
+  for i, g in ipairs(groups) do
+    local d = g.D or g.C
+    local data, byte = start_of(d)
+    local there = targets[data] or {}
+    targets[data] = there
+    if there[byte] then fail("D of groups %d and %d are in one place", there[byte], i) end
+    if lutile.size(d) > 0 then there[byte] = i end
+  end
+  return targets
+end
+
+-- Refuses a D that is where another group's matrix lies: products of a list are in no order.
+local function check_apart(p, groups)
+  local targets = targets_of(groups)
+  for j, g in ipairs(groups) do
+    for _, name in ipairs { "A", "B", p.bias and "bias" or "A", p.reads_c and "C" or nil } do
+      local data, byte = start_of(g[name])
+      local i = targets[data] and targets[data][byte]
+      if i and i ~= j then fail("D of group %d is where %s of group %d is", i, name, j) end
+      if i and name ~= "C" then fail("D of group %d is where its %s is", i, name) end
+    end
+  end
+end
+
 local function check_groups(p, groups, options)
   problem.check_options(options, OPTIONS)
   if type(groups) ~= "table" or #groups == 0 then
@@ -29,6 +59,7 @@ local function check_groups(p, groups, options)
       or type(groups))
   end
   for i, g in ipairs(groups) do check_group(p, g, i) end
+  check_apart(p, groups)
 end
 
 local function options_of_run(options, g)
