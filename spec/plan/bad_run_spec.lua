@@ -162,3 +162,48 @@ describe("plan.grouped_gemm", function()
     end)
   end
 end)
+
+describe("plan.grouped_gemm", function()
+  local function group(more)
+    local g = { A = tensor("f16", PLAIN), B = tensor("f16", PLAIN), C = tensor("f16", PLAIN) }
+    for k, v in pairs(more or {}) do g[k] = v end
+    return g
+  end
+
+  for name, value in pairs { cluster = { 2, 1 }, template = "gemm_sm80.cu", warps = { 2, 2 },
+    promote = 4, foo = 1 } do
+    it("takes matrices alone of a group, not " .. name, function()
+      assert.has_error(function()
+        plan.grouped_gemm { groups = { group(), group { [name] = value } }, out = "f16" }
+      end, ("plan.grouped_gemm: group 2: no option '%s' (there are A, B, C, D, K, L, M, N, a_major, "
+        .. "b_major, bias, c_major)"):format(name))
+    end)
+  end
+
+  it("says of which group a matrix is wrong", function()
+    assert.has_error(function()
+      plan.grouped_gemm { groups = { group(), group { C = 5 } }, out = "f16" }
+    end, "plan.grouped_gemm: group 2: C: a tensor, a layout or a shape expected, got number")
+    assert.has_error(function()
+      plan.grouped_gemm { groups = { group() }, out = "f16", arch = 90, tile = { 100, 100, 64 } }
+    end, "plan.grouped_gemm: group 1: M of the tile is 100: a multiple of 32 is needed, by the "
+      .. "atom and the warps")
+  end)
+
+  it("has the pictures and the source of its one kernel", function()
+    local p = plan.grouped_gemm { groups = { group() }, out = "f16", arch = 90 }
+    assert.equal(p.shared:svg "A.shared", p:svg "A.shared")
+    assert.equal(p.shared:source(), p:source())
+    p = plan.grouped_gemm { groups = { group() }, out = "f16", arch = 80 }
+    assert.error_matches(function() p:svg() end, "svg: there is no one kernel: a launch each: wgmma")
+  end)
+
+  for _, arch in ipairs { 80, 90 } do
+    it(("wants a bias of each group, %d"):format(arch), function()
+      local p = plan.grouped_gemm { groups = { group() }, out = "f16", bias = "row", arch = arch }
+      assert.has_error(function() p:run { group() } end,
+        "plan:run: bias of group 1: a tensor expected, got nil")
+      p:run { group { bias = tensor("f16", "64:1") } }
+    end)
+  end
+end)

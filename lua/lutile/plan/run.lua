@@ -35,12 +35,16 @@ local function check_tensors(t, names)
   for _, name in ipairs(names) do check_tensor(name, t[name]) end
 end
 
--- lutile.cuda, if the tensors are to be multiplied on a device, and whether they are there; nil for
--- the host. 'on' is "host" or "cuda", where the script says so.
-local function place(tensors, on)
+function M.check_on(on)
   if on ~= nil and on ~= "host" and on ~= "cuda" then
     fail("on is '%s': \"host\" and \"cuda\" there are", tostring(on))
   end
+end
+
+-- lutile.cuda, if the tensors are to be multiplied on a device, and whether they are there; nil for
+-- the host. 'on' is "host" or "cuda", where the script says so.
+local function place(tensors, on)
+  M.check_on(on)
   local cuda = cuda_if_there()
   local there, here
   for name, t in pairs(tensors) do
@@ -67,9 +71,11 @@ local function on_device(cuda, is_there, tensors, target, f)
   cuda.copy(moved[target], tensors[target])
 end
 
-local function address(t)
-  local bits = 8 * matrix.BYTES[t.dtype]
-  return t.data:address() + t.offset * bits // 8
+-- Where the elements of a tensor on a device start; refused by name where its memory was freed.
+function M.address(name, t)
+  local there, start = pcall(t.data.address, t.data)
+  if not there then fail("%s: the tensor's memory was freed", name) end
+  return start + t.offset * matrix.BYTES[t.dtype]
 end
 
 -- The matrices of tensors, by name, and the addresses of those that are on a device.
@@ -78,14 +84,16 @@ local function matrices_of(tensors, names, is_there)
   for _, name in ipairs(names) do
     local t = tensors[name]
     m[name] = matrix.new(name, t, t.dtype)
-    addresses[name] = is_there and not m[name].packed and address(t) or nil
+    addresses[name] = is_there and M.address(name, t) or nil
+    if m[name].packed then addresses[name] = nil end
   end
   return m, addresses
 end
 
 -- ---- gemm --------------------------------------------------------------------------------------
 
-local function check_bias(p, bias, m, n)
+-- Refuses a bias that is not what the plan adds to results of m rows and n columns.
+function M.check_bias(p, bias, m, n)
   if not p.bias then
     if bias then fail("the plan has no bias: plan it with bias = \"row\" or \"column\"") end
     return
@@ -188,7 +196,7 @@ local function check_gemm(p, A, B, C, options)
   matrix.check_target(m.D)
   problem.check_extents(m.A, m.B, m.C)
   local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
-  check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
+  M.check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
     p.transposed and extents[1] or extents[2])
   if not is_empty(extents) then check_apart(p, t, m) end
   local alpha, beta = M.check_scales(p, options)

@@ -15,8 +15,9 @@ local OPTIONS = { alpha = true, beta = true, stream = true, on = true }
 
 local function check_group(p, g, i)
   if type(g) ~= "table" then fail("group %d is a %s, not a table", i, type(g)) end
-  for _, name in ipairs { "A", "B", "C", g.D ~= nil and "D" or nil, p.bias and "bias" or nil } do
-    if not matrix.is_tensor(g[name]) then
+  for _, name in ipairs { "A", "B", "C", "D", "bias" } do
+    local is_needed = name ~= "D" and (name ~= "bias" or p.bias)
+    if (is_needed or g[name] ~= nil) and not matrix.is_tensor(g[name]) then
       fail("%s of group %d: a tensor expected, got %s", name, i, type(g[name]))
     end
   end
@@ -58,6 +59,7 @@ local function check_groups(p, groups, options)
     fail("a list of {A =, B =, C =} expected, got %s", type(groups) == "table" and "an empty one"
       or type(groups))
   end
+  run.check_on(options.on)
   for i, g in ipairs(groups) do check_group(p, g, i) end
   check_apart(p, groups)
 end
@@ -87,9 +89,8 @@ end
 
 local GROUP_BYTES = 512 -- of a struct Group of gemm_sm90_grouped.cu
 
-local function address(t)
-  if t == nil then return 0 end
-  return t.data:address() + t.offset * matrix.BYTES[t.dtype]
+local function address(g, i, name)
+  return g[name] and run.address(("%s of group %d"):format(name, i), g[name]) or 0
 end
 
 -- The maps of A, B and D as bytes, one after the other. What the kernel will not read, of products
@@ -105,17 +106,25 @@ local function pack_maps(cuda, p, tensors, layouts, k)
   return (bytes.A or any) .. (bytes.B or any) .. (bytes.D or any)
 end
 
+-- m and n are extents in the kernel's roles.
+local function check_bias(p, g, i, m, n)
+  if p.shared.form.transposed then m, n = n, m end
+  local good, why = pcall(run.check_bias, { bias = p.bias, out = p.shared.out }, g.bias, m, n)
+  if not good then fail("group %d: %s", i, why) end
+end
+
 -- A product as the kernel reads it, and its extents; nil where D is empty.
 local function pack_group(cuda, p, g, i)
   local a, b, c, d = p:roles_of(g, i)
   local m, n = matrix.extents(d)
   local _, k = matrix.extents(a)
+  check_bias(p, g, i, m, n)
   if m * n == 0 then return nil end
   local left, right, new = g.A, g.B, g.D or g.C
   if p.shared.form.transposed then left, right = right, left end
   local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
     C = matrix.plain_layout(c), D = matrix.plain_layout(d) }
-  local numbers = { address(new), address(g.C), address(g.bias) }
+  local numbers = { address(g, i, g.D and "D" or "C"), address(g, i, "C"), address(g, i, "bias") }
   for _, name in ipairs { "D", "C" } do
     table.move(p.shared:strides(layouts[name]), 1, 4, #numbers + 1, numbers)
   end
