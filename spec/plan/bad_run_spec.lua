@@ -2,6 +2,7 @@
 -- executor; and layouts that TMA cannot go through, which plans know of.
 
 local lutile = require "lutile"
+local support = require "spec.support.cuda"
 
 local plan, parse = lutile.plan, lutile.parse
 
@@ -115,6 +116,12 @@ describe("plan.gemm on Hopper", function()
     end)
   end
 
+  it("takes a D of one column, whatever its strides", function()
+    local p = plan.gemm { dtype = "f16", M = 8, N = 1, K = 64, C = parse "(8,1):(9,1)", arch = 90 }
+    assert.equal("gemm_sm90.cu", p.template)
+    assert.is_false(p.D.by_tma)
+  end)
+
   it("takes matrices without rows, columns or k", function()
     for _, name in ipairs { "M", "N", "K" } do
       local sizes = { dtype = "f16", M = 64, N = 64, K = 64, arch = 90 }
@@ -206,4 +213,34 @@ describe("plan.grouped_gemm", function()
       p:run { group { bias = tensor("f16", "64:1") } }
     end)
   end
+end)
+
+describe("plan.grouped_gemm on a device", function()
+  support.with_fake(it, pending)("refuses tensors that reach out of their memory, or have none",
+    function()
+      local result = support.run_with_fake([[
+local cuda, parse = require "lutile.cuda", lutile.parse
+local function tensor(layout) return cuda.tensor("f16", parse(layout)) end
+local A, C, freed = tensor "(64,64):(64,1)", tensor "(64,64):(64,1)", tensor "(64,64):(64,1)"
+freed.data:free()
+local p = lutile.plan.grouped_gemm { groups = { { A = A, B = A, C = C } }, bias = "row" }
+local function try(group)
+  local g = { A = A, B = A, C = C, bias = tensor "64:1" }
+  for name, x in pairs(group) do g[name] = x end
+  print((select(2, pcall(p.run, p, { g })):match "plan:run: .*"))
+end
+try { bias = lutile.make_tensor(tensor "8:1", parse "64:1") }
+try { C = lutile.make_tensor(tensor "8:1", parse "(64,64):(64,1)") }
+try { C = lutile.make_tensor(C, parse "(64,64):(-65,1)") }
+try { C = freed }
+try { A = freed }]], { FAKE_CUDA_CAPABILITY = 90 })
+      assert.equal("", result.err)
+      assert.equal([[
+plan:run: bias of group 1 reaches from element 0 to 63, where its memory has 8
+plan:run: C of group 1 reaches from element 0 to 4095, where its memory has 8
+plan:run: group 1: (64,64):(-65,1) is not in multiples of 16 bytes and along its columns, as in the plan
+plan:run: C of group 1: the tensor's memory was freed
+plan:run: tensor_map: the tensor's memory was freed
+]], result.out)
+    end)
 end)

@@ -113,6 +113,33 @@ local function check_bias(p, g, i, m, n)
   if not good then fail("group %d: %s", i, why) end
 end
 
+-- Refuses a tensor that threads read or write, whose elements are not all in its memory; modes are
+-- {extent =, stride =}.
+local function check_reach(name, t, modes)
+  local first, last = t.offset, t.offset
+  for _, mode in ipairs(modes) do
+    local reach = (mode.extent - 1) * mode.stride
+    if reach < 0 then first = first + reach else last = last + reach end
+  end
+  run.address(name, t) -- there is some
+  local count = t.data:size() // matrix.BYTES[t.dtype]
+  if first < 0 or last >= count then
+    fail("%s reaches from element %d to %d, where its memory has %d", name, first, last, count)
+  end
+end
+
+local function check_reaches(p, g, i, c, d)
+  local function modes(m)
+    return { matrix.mode_now(m, "row"), matrix.mode_now(m, "column") }
+  end
+  local function name(x) return ("%s of group %d"):format(x, i) end
+  check_reach(name(g.D and "D" or "C"), g.D or g.C, modes(d))
+  if p.reads_c then check_reach(name "C", g.C, modes(c)) end
+  if g.bias then
+    check_reach(name "bias", g.bias, { { extent = lutile.size(g.bias.layout), stride = 1 } })
+  end
+end
+
 -- A product as the kernel reads it, and its extents; nil where D is empty.
 local function pack_group(cuda, p, g, i)
   local a, b, c, d = p:roles_of(g, i)
@@ -120,6 +147,7 @@ local function pack_group(cuda, p, g, i)
   local _, k = matrix.extents(a)
   check_bias(p, g, i, m, n)
   if m * n == 0 then return nil end
+  check_reaches(p, g, i, c, d)
   local left, right, new = g.A, g.B, g.D or g.C
   if p.shared.form.transposed then left, right = right, left end
   local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
