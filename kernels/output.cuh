@@ -84,6 +84,8 @@ struct Output {
       unsigned bits;
       ptx::load_shared(bits, from);
       *(unsigned *)to = bits;
+    } else if constexpr (kBytes == 2) {
+      *(unsigned short *)to = (unsigned short)ptx::load_shared_b16(from);
     } else {
       *to = load(from);
     }

@@ -92,6 +92,8 @@ describe("compile_all", function()
     { { {}, { colour = 1 } }, "compile_all: no option 'colour' (there are progress, threads)" },
     { { {}, { threads = 0 } }, "compile_all: threads is 0, where 1 to 1024 will do" },
     { { {}, { threads = "x" } }, "compile_all: threads is x, where 1 to 1024 will do" },
+    { { {}, 5 }, "compile_all: a table of options expected, got number" },
+    { { {}, { progress = "x" } }, "compile_all: progress is a string, not a function" },
   } do
     it_compiles("refuses what it cannot use: " .. case[2], function()
       local _, message = pcall(require "lutile.cuda".compile_all, table.unpack(case[1]))

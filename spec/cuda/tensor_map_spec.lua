@@ -78,6 +78,8 @@ refuse { l2Promotion = "1B" }
 refuse { interleave = "16B" }
 refuse { tensorRank = 6 }
 refuse { globalDim = { 64 } }
+refuse { swizzle = "128B\0" }
+try(cuda.tensor_map, setmetatable({}, { __index = descriptor {} }), t) -- its own fields count
 refuse { globalDim = { 64, 1.5 } }
 refuse { globalDim = { 64, -1 } }
 refuse { globalDim = { 64, 101 } }
@@ -104,6 +106,8 @@ refuse {}]]
       "tensor_map: interleaved layouts are not supported: interleave = \"none\"",
       "tensor_map: tensorRank is 6, not within 1 and 5",
       "tensor_map: 'globalDim' is a list of 2",
+      "tensor_map: 'swizzle' has a zero byte",
+      "tensor_map: tensorRank is nil, not within 1 and 5",
       "tensor_map: 'globalDim' has 1.5, where integers from 0 to 9223372036854775807 will do",
       "tensor_map: 'globalDim' has -1, where integers from 0 to 9223372036854775807 will do",
       "tensor_map: extents and strides reach beyond the tensor's memory of 14384 bytes",

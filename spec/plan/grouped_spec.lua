@@ -50,6 +50,9 @@ describe("plan.grouped_gemm", function()
     { { groups = { { A = A, B = A, C = A } }, warps = { 1, 1 } }, "plan.grouped_gemm: no option "
       .. "'warps' (there are acc, arch, beta, bias, dtype, dtype_b, epilogue, group, groups, "
       .. "host_epilogue, multiprocessors, out, ping_pong, stages, tile)" },
+    { { groups = { { A = A, B = A, C = A } }, dtype = "f16", arch = 80, ping_pong = true },
+      "plan.grouped_gemm: group 1: ping_pong is an option of gemm_sm90.cu, and gemm_sm80.cu is "
+      .. "taken: wgmma is compute capability 9.0's alone" },
   } do
     it("refuses: " .. case[2], function()
       assert.has_error(function() lutile.plan.grouped_gemm(case[1]) end, case[2])

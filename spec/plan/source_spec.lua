@@ -138,7 +138,8 @@ describe("plan.gemm", function()
     assert.has_error(function() p:with() end, "plan:with: a table expected, got nil")
   end)
 
-  local A, B, C = { 3, 4 }, { 5, 4 }, { 3, 5 }
+  local A, B, C, itself = { 3, 4 }, { 5, 4 }, { 3, 5 }, {}
+  itself[1] = itself
   for _, case in ipairs {
     { {}, "plan.gemm: dtype is missing (A is no tensor that would have one)" },
     { { dtype = "f16", M = 3 },
@@ -152,10 +153,56 @@ describe("plan.gemm", function()
       "plan.gemm: bias is 'both': \"row\" and \"column\" there are" },
     { { dtype = "f16", A = A, B = B, C = C, arch = "sm_70" },
       "plan.gemm: tensor-core kernels need compute capability 7.5, and arch is 7.0" },
+    { { dtype = "f16", A = A, B = B, C = C, arch = 1 << 40 },
+      "plan.gemm: arch is 1099511627776: a number like 80, or \"sm_80\" are the forms" },
+    { { dtype = "f16", A = "x", B = B, C = C },
+      "plan.gemm: A: a tensor, a layout or a shape expected, got string" },
+    { { dtype = "f16", A = A, B = 3, C = C },
+      "plan.gemm: B: a tensor, a layout or a shape expected, got number" },
+    { { dtype = "f16", A = A, B = B, C = { 3, -5 } }, "plan.gemm: C: make_layout: shape (3,-5) has a negative size, -5" },
+    { { dtype = "f16", A = itself, B = B, C = C },
+      "plan.gemm: A: table nested deeper than 64 levels, or in itself" },
+    { { dtype = "f16", A = A, B = lutile.make_tensor("s4", make_layout(B)), C = C },
+      "plan.gemm: B has elements of s4, which no product of plans takes" },
+    { { dtype = "f16", M = 1.5, N = 4, K = 4 },
+      "plan.gemm: M is 1.5: an integer, 0 or more, or dyn(n) is needed" },
+    { { dtype = "f16", M = 4, N = 4, K = 4, L = -1 },
+      "plan.gemm: L is -1: an integer, 0 or more, or dyn(n) is needed" },
+    { { dtype = "f16", A = A, B = B, C = C, K = 5 }, "plan.gemm: K is 5, and A (3,4):(1,3) has 4" },
+    { { dtype = "f16", A = A, B = B, C = C, L = 2 }, "plan.gemm: L is 2, and C (3,5):(1,3) has 1" },
+    { { dtype = "f16", M = 4, N = 4, K = 4, b_major = "col" },
+      "plan.gemm: b_major is 'col': \"row\" where mode 0 is contiguous, else \"column\"" },
+    { { dtype = "f16", A = A, B = B, C = C, c_major = "row" },
+      "plan.gemm: c_major: C itself is given, and says which mode is contiguous" },
+    { { dtype = "f16", A = A, B = B, C = C, beta = "x" },
+      "plan.gemm: beta is a string: whether C is read, true or false, is needed" },
   } do
     it("refuses: " .. case[2], function()
       assert.has_error(function() plan.gemm(case[1]) end, case[2])
     end)
+  end
+
+  it("refuses types that are no names", function()
+    assert.error_matches(function() plan.gemm { dtype = {}, M = 4, N = 4, K = 4 } end,
+      "plan.gemm: no tensor%-core product of table")
+  end)
+
+  for name, value in pairs { cluster = { 2, 1 }, ping_pong = false, splits = 2, promote = 4,
+    dependent = true, skew = 100 } do
+    for why, options in pairs {
+      ["wgmma is compute capability 9.0's alone"] = { arch = 80 },
+      ["the template says so"] = { arch = 90, template = "gemm_sm80.cu" },
+      ["warps and blocks are options of gemm_sm80.cu"] = { arch = 90, warps = { 2, 2 } },
+      ["A (64,64):(1,64) is contiguous along its rows, and MMAs of s8 take operands that are along "
+        .. "k"] = { arch = 90, dtype = "s8", a_major = "row" },
+    } do
+      it(("refuses %s where it takes gemm_sm80.cu: %s"):format(name, why), function()
+        local all = { dtype = "f16", M = 64, N = 64, K = 64, [name] = value }
+        for k, v in pairs(options) do all[k] = v end
+        assert.has_error(function() plan.gemm(all) end, ("plan.gemm: %s is an option of "
+          .. "gemm_sm90.cu, and gemm_sm80.cu is taken: %s"):format(name, why))
+      end)
+    end
   end
 
   for _, case in ipairs {

@@ -102,6 +102,13 @@ print(e.a.microseconds, e.b.stages)]].out)
     assert.equal(60, count)
   end)
 
+  it_keeps("is what tables hold, not what they pretend to", function()
+    run [[
+local endless = setmetatable({}, { __index = function() return 1 end, __len = function() return 3 end })
+print(tuned.keep("a", { tile = endless, microseconds = 1 }))]]
+    assert.equal('return {\n  ["a"] = { microseconds = 1, tile = {} },\n}\n', read_file())
+  end)
+
   it_keeps("is no secret: nothing else is kept", function()
     assert.equal("nil\t'x' of entry 'a' is no number, boolean, name or list\n",
       run 'print(tuned.keep("a", { x = {{}}, microseconds = 1 }))'.out)
@@ -115,6 +122,8 @@ print(e.a.microseconds, e.b.stages)]].out)
     { "return { { microseconds = 1 } }", "an entry without a name" },
     { "return { a = 1 }", "entry 'a' is no table" },
     { "return { a = { stages = 3 } }", "entry 'a' has no microseconds" },
+    { "return { a = { stages = 3, microseconds = -1 } }", "entry 'a' has no microseconds" },
+    { "return { a = { stages = 3, microseconds = 1e300 } }", "entry 'a' has no microseconds" },
     { "return { a = { stages = 'x y', microseconds = 1 } }",
       "'stages' of entry 'a' is no number, boolean, name or list" },
     { "return { a = { tile = { a = 1 }, microseconds = 1 } }",

@@ -142,12 +142,12 @@ print(plan { tuned = false }.stages)]]
   it_pretends("keeps nothing where that would not be what it searched", function()
     local result = run [[
 print(select(2, gemm { keep = false }).not_kept)
-print(select(2, gemm { candidates = { { promote = 8, stages = 4 } } }).not_kept)
+print(select(2, gemm { candidates = { { epilogue = "x", stages = 4 } } }).not_kept)
 print(select(2, gemm { blocks = 2 }).not_kept)
 print(select(2, gemm { M = dyn(256, 8), tile = { 64, 64, 64 }, blocks = 2 }).not_kept)
 print(select(2, gemm { arch = 75, candidates = { { stages = 2 } } }).not_kept)
 print(lutile.cuda.driver == nil, io.open(lutile.cuda.cache().folder .. "/tuned.lua"))]]
-    assert.matches("^keep is false\n'promote' is not searched for elsewhere\n"
+    assert.matches("^keep is false\n'epilogue' is not searched for elsewhere\n"
       .. "the options say some of it\nthe options say some of it\nthe plan is not for the device\n"
       .. "true\tnil", result.out)
   end)

@@ -5,9 +5,16 @@
 
 /* ---- Reading the descriptor ------------------------------------------------------------------ */
 
+/* Pushes field 'name' of the table at slot 1 and gives its type. No code of a script runs, so what
+** was read stays in the table. */
+static int push_field(lua_State *L, const char *name) {
+  lua_pushstring(L, name);
+  return lua_rawget(L, 1);
+}
+
 /* Field 'name' of the table at slot 1: a list of 'n' integers from 0 up to 'most'. */
 static void read_list(lua_State *L, const char *name, unsigned n, uint64_t most, uint64_t *out) {
-  if (lua_getfield(L, 1, name) != LUA_TTABLE || lua_rawlen(L, -1) != n)
+  if (push_field(L, name) != LUA_TTABLE || lua_rawlen(L, -1) != n)
     luaL_error(L, "tensor_map: '%s' is a list of %d", name, (int)n);
   for (unsigned i = 0; i < n; i++) {
     int is_integer;
@@ -30,17 +37,19 @@ static void read_narrow_list(lua_State *L, const char *name, unsigned n, uint32_
 
 /* A string that the table at slot 1 keeps alive. */
 static const char *read_name(lua_State *L, const char *name, const char *otherwise) {
-  int type = lua_getfield(L, 1, name);
+  int type = push_field(L, name);
   if (type != LUA_TSTRING && (type != LUA_TNIL || otherwise == NULL))
     luaL_error(L, "tensor_map: '%s' is no string", name);
   const char *text = type == LUA_TNIL ? otherwise : lua_tostring(L, -1);
+  if (type == LUA_TSTRING && strlen(text) != lua_rawlen(L, -1))
+    luaL_error(L, "tensor_map: '%s' has a zero byte", name);
   lua_pop(L, 1);
   return text;
 }
 
 static void read_descriptor(lua_State *L, lt_cuda_tensor_map_request *q) {
   int is_integer;
-  lua_getfield(L, 1, "tensorRank");
+  push_field(L, "tensorRank");
   lua_Integer rank = lua_tointegerx(L, -1, &is_integer);
   if (!is_integer || rank < 1 || rank > LT_CUDA_TENSOR_MAP_RANK)
     luaL_error(L, "tensor_map: tensorRank is %s, not within 1 and %d", luaL_tolstring(L, -1, NULL),

@@ -15,7 +15,7 @@ local function fail(message, ...)
 end
 
 local function check_tensor(t, role)
-  if getmetatable(t) ~= "lutile tensor" then
+  if type(t) ~= "userdata" or getmetatable(t) ~= "lutile tensor" then
     fail("%s: tensor expected, got %s", role, math.type(t) or getmetatable(t) or type(t))
   end
   return t

@@ -169,7 +169,8 @@ end
 local function options_of(spec)
   local options = { "--std=c++17", "--device-as-default-execution-space",
     "--pre-include=generated.cuh" }
-  return table.move(spec.options or {}, 1, #(spec.options or {}), #options + 1, options)
+  for _, option in ipairs(spec.options or {}) do options[#options + 1] = option end
+  return options
 end
 
 -- What the driver compiles, from what a script says.
@@ -235,6 +236,9 @@ local function check_batch_options(specs, options)
   if type(specs) ~= "table" then
     error(("compile_all: a list of tables expected, got %s"):format(type(specs)), 0)
   end
+  if type(options) ~= "table" then
+    error(("compile_all: a table of options expected, got %s"):format(type(options)), 0)
+  end
   for name in pairs(options) do
     if name ~= "threads" and name ~= "progress" then
       error(("compile_all: no option '%s' (there are progress, threads)"):format(tostring(name)), 0)
@@ -243,6 +247,9 @@ local function check_batch_options(specs, options)
   local threads = options.threads
   if threads ~= nil and (math.type(threads) ~= "integer" or threads < 1 or threads > 1024) then
     error(("compile_all: threads is %s, where 1 to 1024 will do"):format(tostring(threads)), 0)
+  end
+  if options.progress ~= nil and type(options.progress) ~= "function" then
+    error(("compile_all: progress is a %s, not a function"):format(type(options.progress)), 0)
   end
 end
 

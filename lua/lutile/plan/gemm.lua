@@ -5,6 +5,7 @@
 -- the layouts may be replaced before the first 'run'; what follows from numbers is worked out again
 -- by 'with'.
 
+local lutile = require "lutile"
 local base = require "lutile.plan.base"
 local gemm_sm80 = require "lutile.plan.gemm_sm80"
 local gemm_sm90 = require "lutile.plan.problem_sm90"
@@ -52,6 +53,12 @@ local function check_skew(skew)
   end
 end
 
+local function check_beta(beta)
+  if beta ~= nil and type(beta) ~= "boolean" and type(beta) ~= "number" then
+    fail("beta is a %s: whether C is read, true or false, is needed", type(beta))
+  end
+end
+
 local SWAPPED = { row = "column", column = "row" }
 
 local function check_bias(bias)
@@ -91,6 +98,19 @@ end
 
 -- ---- Matrices ----------------------------------------------------------------------------------
 
+-- Refuses numbers that are not those of the matrices beside them.
+local function check_numbers(options, m)
+  local columns = { M = { m.A, "row" }, N = { m.B, "row" }, K = { m.A, "column" },
+    L = { m.C, "batch" } }
+  for _, name in ipairs { "M", "N", "K", "L" } do
+    local of, mode = table.unpack(columns[name])
+    local x, there = options[name], matrix.number(of[mode].extent)
+    if x ~= nil and (not lutile.is_integral(x) or matrix.number(x) ~= there) then
+      fail("%s is %s, and %s %s has %d", name, tostring(x), of.name, tostring(of.layout), there)
+    end
+  end
+end
+
 local function matrices_of(p, options)
   local stored = p.dtype == "tf32" and "f32" or p.dtype
   local stored_b = p.dtype == "tf32" and "f32" or p.dtype_b
@@ -105,6 +125,7 @@ local function matrices_of(p, options)
     end
   end
   problem.check_extents(m.A, m.B, m.C)
+  check_numbers(options, m)
   return m
 end
 
@@ -177,14 +198,27 @@ local function by_sm90(p, a, b, d)
   return attempt(p, a, b, d, false)
 end
 
+local OF_SM90 = { "cluster", "ping_pong", "splits", "promote", "dependent", "skew" }
+
+-- Refuses what gemm_sm80.cu would not heed; 'why' it is taken.
+local function check_of_sm80(p, why)
+  for _, name in ipairs(OF_SM90) do
+    if p[name] ~= nil then
+      fail("%s is an option of gemm_sm90.cu, and gemm_sm80.cu is taken: %s", name, why)
+    end
+  end
+end
+
 local function by_template(p, a, b, d)
   if p.template == "gemm_sm80.cu" then
+    check_of_sm80(p, "the template says so")
     explain_copies(p)
     return gemm_sm80.plan(p, a, b, d)
   end
   local plan, why = by_sm90(p, a, b, d)
   if plan then return plan end
   if p.template then fail("%s: %s", p.template, why) end
+  check_of_sm80(p, why)
   if p.arch == 90 then
     p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why
   elseif is_hierarchical(p.matrices) then
@@ -207,6 +241,7 @@ function M.describe(options)
   check_bias(options.bias)
   check_values(options)
   check_skew(options.skew)
+  check_beta(options.beta)
   check_template(options.template)
   local arch, reason, multiprocessors = problem.architecture(options)
   local p = { arch = arch, reasons = { reason }, options = options,

@@ -113,6 +113,16 @@ end
 
 -- ---- The plan --------------------------------------------------------------------------------
 
+local function check_steps(p)
+  for i, name in ipairs { "M", "N", "K" } do
+    local extent = lutile.tile_size(p.mma, i - 1) * (i == 3 and 2 or 1)
+    if p.tile[i] % extent ~= 0 then
+      error(("%s of the tile is %d: a multiple of %d is needed, by the atom and the warps"):format(
+        name, p.tile[i], extent), 0)
+    end
+  end
+end
+
 function M.new(options)
   local p = setmetatable({}, Plan)
   for k, v in pairs(options) do p[k] = v end
@@ -132,6 +142,7 @@ function M.new(options)
   p.warps, p.stages = p.warps or { 2, 2 }, p.stages or (p.arch < 80 and 2 or 3)
   p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
     p.permutation)
+  check_steps(p)
   p.threads = lutile.size(p.mma)
   p.steps = p.tile[3] // p.mma.shape_mnk[2]
   p.group, p.blocks = p.group or 8, p.blocks or 1
@@ -160,16 +171,6 @@ local function describe(p, name, m)
   p.reasons[#p.reasons + 1] = problem.reason(m, m.name, p[lower .. "_unit"])
 end
 
-local function check_steps(p)
-  for i, name in ipairs { "M", "N", "K" } do
-    local extent = lutile.tile_size(p.mma, i - 1) * (i == 3 and 2 or 1)
-    if p.tile[i] % extent ~= 0 then
-      error(("%s of the tile is %d: a multiple of %d is needed, by the atom and the warps"):format(
-        name, p.tile[i], extent), 0)
-    end
-  end
-end
-
 -- The plan for what plan.gemm knows of a product of the matrices a and b, in the kernel's roles.
 function M.plan(p, a, b, d)
   p.vector = {}
@@ -181,7 +182,6 @@ function M.plan(p, a, b, d)
   p.title = ("gemm: %s x %s -> %s, sums of %s, by mma.sync"):format(p.dtype, p.dtype_b, p.out,
     p.acc)
   p = M.new(p)
-  check_steps(p)
   tile.check(p)
   return p
 end

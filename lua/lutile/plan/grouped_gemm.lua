@@ -26,6 +26,10 @@ local COMMON = { dtype = true, dtype_b = true, acc = true, out = true, beta = tr
   epilogue = true, host_epilogue = true, arch = true, multiprocessors = true, tile = true,
   ping_pong = true, group = true, stages = true }
 
+-- What each group says of its own: its matrices.
+local OF_GROUP = { A = true, B = true, C = true, M = true, N = true, K = true, L = true,
+  a_major = true, b_major = true, c_major = true }
+
 local function check_options(options)
   local known = { groups = true }
   for name in pairs(COMMON) do known[name] = true end
@@ -44,6 +48,10 @@ local function options_of(options, group, i)
   for name, value in pairs(group) do
     if name ~= "D" and name ~= "bias" then -- those of a run
       if COMMON[name] then fail("group %d: '%s' is for all groups", i, name) end
+      if not OF_GROUP[name] then
+        fail("group %d: no option '%s' (there are A, B, C, D, K, L, M, N, a_major, b_major, bias, "
+          .. "c_major)", i, tostring(name))
+      end
       one[name] = value
     end
   end
@@ -129,11 +137,28 @@ end
 
 -- ---- The plan ----------------------------------------------------------------------------------
 
+-- f(options), whose errors are of group i.
+local function of_group(i, f, options)
+  local results = table.pack(pcall(f, options))
+  if results[1] then return table.unpack(results, 2, results.n) end
+  fail("group %d: %s", i, (tostring(results[2]):gsub("^lutile[%w_.]*:%d+: ", "")))
+end
+
+-- The plan of plan.gemm for a group's tensors.
+function Plan:single(group, i)
+  return of_group(i, gemm.plan, options_of(self.options, group, i))
+end
+
+-- Refuses options that the plans of some product would not take.
+local function check_each(p)
+  for i, group in ipairs(p.options.groups) do p:single(group, i) end
+end
+
 function M.plan(options)
   check_options(options)
   local list = {}
   for i, group in ipairs(options.groups) do
-    list[i] = table.pack(gemm.describe(options_of(options, group, i)))
+    list[i] = table.pack(of_group(i, gemm.describe, options_of(options, group, i)))
   end
   local first = list[1][1]
   local p = setmetatable({ options = options, count = #list, reasons = { first.reasons[1] },
@@ -147,25 +172,23 @@ function M.plan(options)
     error(result, 0) -- a fault, not a refusal
   else
     p.reasons[#p.reasons + 1] = "a launch each: " .. result
+    check_each(p)
   end
   return p
 end
 
 Plan.plan = M.plan
 
--- The plan of plan.gemm for a group's tensors.
-function Plan:single(group, i) return gemm.plan(options_of(self.options, group, i)) end
-
 -- A, B, C and D of a group's tensors in the kernel's roles; refused where they are not as the plan
 -- for one launch has them.
 function Plan:roles_of(group, i)
   local options = options_of(self.options, group, i)
-  local p, a, b, c = gemm.describe(options)
+  local p, a, b, c = of_group(i, gemm.describe, options)
   local d = c
   if group.D then
     options.C = group.D
     local _
-    _, _, _, d = gemm.describe(options)
+    _, _, _, d = of_group(i, gemm.describe, options)
   end
   check_form(form_of(p, a, b), self.shared.form, i)
   if check_matrices(p, a, b, d, i) < self.shared.align or c.unit ~= d.unit then
@@ -174,6 +197,15 @@ function Plan:roles_of(group, i)
   end
   matrix.check_target(d)
   return a, b, c, d
+end
+
+-- Of the plan for one launch: what plans of one kernel have.
+for _, name in ipairs { "svg", "source", "block", "kernel", "compile_options" } do
+  Plan[name] = function(self, ...)
+    if self.shared then return self.shared[name](self.shared, ...) end
+    fail("%s: there is no one kernel: %s (plan:single(group, i) is the plan of a group)", name,
+      self.reasons[#self.reasons])
+  end
 end
 
 function Plan:__tostring()

@@ -58,13 +58,21 @@ plan.chained_gemm{A =, B =, D =, ...}: D = (A * B^T) * B^T, A of (M,N), B of (N,
 ]]
 M.chained_gemm = guard("plan.chained_gemm", chained_gemm.plan)
 
-for _, family in pairs(gemm.families) do
-  family.Plan.run = guard("plan:run", run.gemm)
-  family.Plan.prepare = guard("plan:prepare", run.prepare)
+-- A method of plans, which says so where it is called with a dot.
+local function method(name, f)
+  return guard("plan:" .. name, function(p, ...)
+    if type(p) == "table" and p.plan then return f(p, ...) end
+    error(("a plan expected, got %s (plan:%s(...), with a colon)"):format(type(p), name), 0)
+  end)
 end
-base.with = guard("plan:with", base.with)
-grouped_gemm.Plan.run = guard("plan:run", run_grouped.run)
-grouped_gemm.Plan.prepare = guard("plan:prepare", run_grouped.prepare)
-chained_gemm.Plan.run = guard("plan:run", run.chained_gemm)
+
+for _, family in pairs(gemm.families) do
+  family.Plan.run = method("run", run.gemm)
+  family.Plan.prepare = method("prepare", run.prepare)
+end
+base.with = method("with", base.with)
+grouped_gemm.Plan.run = method("run", run_grouped.run)
+grouped_gemm.Plan.prepare = method("prepare", run_grouped.prepare)
+chained_gemm.Plan.run = method("run", run.chained_gemm)
 
 return M

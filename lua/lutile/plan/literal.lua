@@ -122,7 +122,7 @@ local function text_of(x)
   if type(x) == "string" then return text_of_string(x) end
   if type(x) ~= "table" then return tostring(x) end
   local parts = {}
-  for i, part in ipairs(x) do parts[i] = text_of(part) end
+  for i = 1, rawlen(x) do parts[i] = text_of(rawget(x, i)) end
   for _, key in ipairs(sorted_keys(x)) do
     parts[#parts + 1] = text_of_key(key) .. " = " .. text_of(x[key])
   end

@@ -11,7 +11,8 @@ local MOST_BYTES = 16 -- of one copy
 M.BYTES = { f64 = 8, f32 = 4, tf32 = 4, s32 = 4, f16 = 2, bf16 = 2, s8 = 1, u8 = 1, e4m3 = 1,
   e5m2 = 1 }
 
-function M.is_tensor(x) return getmetatable(x) == "lutile tensor" end
+-- Whether x is a tensor of elements; a counting one has none.
+function M.is_tensor(x) return type(x) == "userdata" and getmetatable(x) == "lutile tensor" end
 
 local function fail(message, ...)
   error(message:format(...), 0)
@@ -69,6 +70,9 @@ function M.new(name, x, dtype)
   local layout, offset = x, 0
   if M.is_tensor(x) then layout, offset = x.layout, x.offset end
   check_layout(name, layout)
+  if not M.BYTES[dtype] then
+    fail("%s has elements of %s, which no product of plans takes", name, tostring(dtype))
+  end
   local packed
   if not packing.is_plain(layout) then
     layout, packed, offset = packing.layout(layout, M.BYTES[dtype]), layout, 0
@@ -105,13 +109,8 @@ end
 
 -- Refuses a matrix whose elements share places.
 function M.check_target(m)
-  if m.packed and not lutile.is_injective(m.packed) then
-    fail("%s %s has several elements in one place", m.name, tostring(m.packed))
-  end
-  for _, mode in ipairs { m.row, m.column, m.batch } do
-    if number(mode.stride) == 0 and number(mode.extent) > 1 then
-      fail("%s %s has several elements in one place", m.name, tostring(m.layout))
-    end
+  if not lutile.is_injective(m.packed or M.plain_layout(m)) then
+    fail("%s %s has several elements in one place", m.name, tostring(m.packed or m.layout))
   end
 end
 

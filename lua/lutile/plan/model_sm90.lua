@@ -95,7 +95,7 @@ end
 local SKEW = 1500 -- ns: so that one warpgroup writes while the other one multiplies
 
 -- Rows of A, where one tile of the fewest rows has them all.
-function M.most_rows(s) return s.M and s.M <= 64 and s.M or nil end
+function M.most_rows(s) return s.M and s.M > 0 and s.M <= 64 and s.M or nil end
 
 -- Rows of tiles that go down together where k is so short that all of A stays in the L2.
 local SHORT_K, LONG_GROUP = 1024, 64

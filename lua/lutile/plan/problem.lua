@@ -29,6 +29,8 @@ local function device()
   return ok and cuda.available() and cuda.device(0) or nil
 end
 
+local MOST_ARCH = 999 -- three digits
+
 -- Compute capability as major * 10 + minor: the option's, the device's, 8.0.
 function M.architecture(options)
   local arch = options.arch
@@ -37,7 +39,9 @@ function M.architecture(options)
     if not digits then fail("arch is '%s': \"sm_80\" or 80 are the forms", arch) end
     arch = math.tointeger(digits)
   end
-  if arch and math.type(arch) ~= "integer" then fail("arch is a number like 80, or \"sm_80\"") end
+  if arch and (math.type(arch) ~= "integer" or arch > MOST_ARCH) then
+    fail("arch is %s: a number like 80, or \"sm_80\" are the forms", tostring(arch))
+  end
   if arch and arch < 75 then
     fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,
       arch % 10)
@@ -53,17 +57,55 @@ end
 
 -- ---- Matrices ----------------------------------------------------------------------------------
 
+-- What a script says is a matrix, but no tensor: a layout, or a shape, whose compact layout it is.
+local function layout_of(name, x)
+  if type(x) == "table" then
+    local good, layout = pcall(lutile.make_layout, x)
+    if good then return layout end
+    fail("%s: %s", name, (layout:gsub("^.- %((.*)%)$", "%1")))
+  end
+  if not lutile.is_layout(x) and not lutile.is_composed_layout(x) then
+    fail("%s: a tensor, a layout or a shape expected, got %s", name, type(x))
+  end
+  return x
+end
+
+-- What else a major is, beside "row": mode 1, by names of what is there.
+local OTHERWISE = { A = { k = true, column = true }, B = { k = true, column = true },
+  C = { column = true }, D = { column = true } }
+
+local function check_major(name, major, is_given)
+  if major == nil then return end
+  local option = name:lower() .. "_major"
+  if is_given then
+    fail("%s: %s itself is given, and says which mode is contiguous", option, name)
+  end
+  if major ~= "row" and not OTHERWISE[name][major] then
+    fail("%s is '%s': \"row\" where mode 0 is contiguous, else \"column\"", option,
+      tostring(major))
+  end
+end
+
+local function check_extent(name, x)
+  if not lutile.is_integral(x) or math.type(x) and x < 0 then
+    fail("%s is %s: an integer, 0 or more, or dyn(n) is needed", name, tostring(x))
+  end
+end
+
 -- The matrix 'name': a layout or a tensor from the options; without it, the compact layout of the
 -- extents that the options have under the names 'm' and 'n', whose mode 1 is contiguous (mode 0,
 -- where 'major' is "row").
 function M.matrix(options, name, m, n, major, dtype)
   local x = options[name]
+  check_major(name, major, x ~= nil)
   if matrix.is_tensor(x) then return matrix.new(name, x, x.dtype) end
-  if type(x) == "table" then x = lutile.make_layout(x) end -- the compact layout of a shape
-  if x ~= nil then return matrix.new(name, x, dtype) end
+  if x ~= nil then return matrix.new(name, layout_of(name, x), dtype) end
   if options[m] == nil or options[n] == nil then
     fail("%s is missing: give a tensor or a layout %s = (%s,%s), or numbers %s and %s", name, name,
       m, n, m, n)
+  end
+  for _, extent in ipairs { m, n, options.L ~= nil and "L" or nil } do
+    check_extent(extent, options[extent])
   end
   local shape = { options[m], options[n], options.L }
   local stride = major == "row" and { 1, shape[1] } or { shape[2], 1 }
@@ -121,6 +163,7 @@ local SINCE = { ["f16 f16"] = 75, ["s8 s8"] = 75, ["bf16 bf16"] = 80, ["tf32 tf3
   ["e4m3 e5m2"] = 89, ["e5m2 e4m3"] = 89, ["e5m2 e5m2"] = 89 }
 
 function M.check_types(a, b, arch)
+  a, b = tostring(a), tostring(b)
   local since = SINCE[a .. " " .. b]
   if not since then
     local names = {}

@@ -35,9 +35,16 @@ local function check_tensors(t, names)
   for _, name in ipairs(names) do check_tensor(name, t[name]) end
 end
 
+function M.check_on(on)
+  if on ~= nil and on ~= "host" and on ~= "cuda" then
+    fail("on is '%s': \"host\" and \"cuda\" there are", tostring(on))
+  end
+end
+
 -- lutile.cuda, if the tensors are to be multiplied on a device, and whether they are there; nil for
 -- the host. 'on' is "host" or "cuda", where the script says so.
 local function place(tensors, on)
+  M.check_on(on)
   local cuda = cuda_if_there()
   local there, here
   for name, t in pairs(tensors) do
@@ -64,9 +71,11 @@ local function on_device(cuda, is_there, tensors, target, f)
   cuda.copy(moved[target], tensors[target])
 end
 
-local function address(t)
-  local bits = 8 * matrix.BYTES[t.dtype]
-  return t.data:address() + t.offset * bits // 8
+-- Where the elements of a tensor on a device start; refused by name where its memory was freed.
+function M.address(name, t)
+  local there, start = pcall(t.data.address, t.data)
+  if not there then fail("%s: the tensor's memory was freed", name) end
+  return start + t.offset * matrix.BYTES[t.dtype]
 end
 
 -- The matrices of tensors, by name, and the addresses of those that are on a device.
@@ -75,14 +84,16 @@ local function matrices_of(tensors, names, is_there)
   for _, name in ipairs(names) do
     local t = tensors[name]
     m[name] = matrix.new(name, t, t.dtype)
-    addresses[name] = is_there and not m[name].packed and address(t) or nil
+    addresses[name] = is_there and M.address(name, t) or nil
+    if m[name].packed then addresses[name] = nil end
   end
   return m, addresses
 end
 
 -- ---- gemm --------------------------------------------------------------------------------------
 
-local function check_bias(p, bias, m, n)
+-- Refuses a bias that is not what the plan adds to results of m rows and n columns.
+function M.check_bias(p, bias, m, n)
   if not p.bias then
     if bias then fail("the plan has no bias: plan it with bias = \"row\" or \"column\"") end
     return
@@ -90,18 +101,23 @@ local function check_bias(p, bias, m, n)
   if not bias then fail("bias is missing: the plan adds one") end
   local wanted = (p.bias == "row") and m or n
   local layout = lutile.coalesce(bias.layout)
-  if lutile.size(layout) ~= wanted or bias.dtype ~= p.out
+  if lutile.is_composed_layout(layout) or lutile.size(layout) ~= wanted or bias.dtype ~= p.out
     or wanted > 1 and (lutile.rank(layout) ~= 1 or layout(1) ~= 1) then
     fail("bias must be %d contiguous elements of %s, and is %s %s", wanted, p.out, bias.dtype,
       tostring(bias.layout))
   end
 end
 
+local MOST_S32 = 1 << 31
+
 local function check_scale(p, name, x)
-  if p.compute == "int" and math.tointeger(x) == nil then
-    fail("%s is %s, where results of s32 take an integer", name, tostring(x))
+  if type(x) ~= "number" then fail("%s is a %s, not a number", name, type(x)) end
+  if p.compute ~= "int" then return x + 0.0 end
+  local n = math.tointeger(x)
+  if not n or n < -MOST_S32 or n >= MOST_S32 then
+    fail("%s is %s, where results of s32 take an integer of 32 bits", name, tostring(x))
   end
-  return p.compute == "int" and math.tointeger(x) or x + 0.0
+  return n
 end
 
 -- The scales of A and B, one f32 each.
@@ -120,11 +136,13 @@ end
 
 -- alpha and beta of a run, as the kernel takes them.
 function M.check_scales(p, options)
-  local beta = options.beta or (p.reads_c and 1 or 0)
+  local alpha, beta = options.alpha, options.beta
+  if alpha == nil then alpha = 1 end
+  if beta == nil then beta = p.reads_c and 1 or 0 end
   if beta ~= 0 and not p.reads_c then
     fail("beta is %s, and the plan reads no C: plan it with beta = true", tostring(beta))
   end
-  return check_scale(p, "alpha", options.alpha or 1), check_scale(p, "beta", beta)
+  return check_scale(p, "alpha", alpha), check_scale(p, "beta", beta)
 end
 
 -- The tensor as (rows, columns, batches) in one stride each; one batch serves all of 'batches'.
@@ -157,8 +175,32 @@ local function prepare_on_host(p, x)
   end
 end
 
+-- Whether two tensors start in one place.
+local function start_together(x, y)
+  return x.data == y.data
+    and x.offset * matrix.BYTES[x.dtype] == y.offset * matrix.BYTES[y.dtype]
+end
+
+local function layout_now(m) return lutile.coalesce(m.packed or matrix.plain_layout(m)) end
+
+-- Refuses a D that is where something lies that is read after elements of D are written. C may be D
+-- if each element of the one is that of the other.
+local function check_apart(p, t, m)
+  for _, name in ipairs { "A", "B", t.bias and "bias" or nil } do
+    if start_together(t[name], t.D) then
+      fail("%s and D are in one place, and %s is read while D is written", name, name)
+    end
+  end
+  if p.reads_c and start_together(t.C, t.D) and layout_now(m.C) ~= layout_now(m.D) then
+    fail("C %s and D %s are in one place, and differ", tostring(m.C.layout), tostring(m.D.layout))
+  end
+end
+
 local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, scale_a = true,
   scale_b = true, stream = true, on = true }
+
+-- Whether D has no elements.
+local function is_empty(extents) return extents[1] * extents[2] * extents[4] == 0 end
 
 -- What a run of the plan on these tensors is: t, matrices m, extents, alpha, beta; checked.
 local function check_gemm(p, A, B, C, options)
@@ -175,14 +217,13 @@ local function check_gemm(p, A, B, C, options)
   matrix.check_target(m.D)
   problem.check_extents(m.A, m.B, m.C)
   local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
-  check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
+  M.check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
     p.transposed and extents[1] or extents[2])
+  if not is_empty(extents) then check_apart(p, t, m) end
   local alpha, beta = M.check_scales(p, options)
   return { t = t, m = m, extents = extents, alpha = alpha, beta = beta, stream = options.stream,
     cuda = cuda, is_there = is_there }
 end
-
-local function is_empty(x) return x.extents[1] * x.extents[2] * x.extents[4] == 0 end
 
 local function call_all(functions)
   for _, f in ipairs(functions) do f() end
@@ -211,7 +252,7 @@ function M.gemm(p, A, B, C, options)
   options = options or {}
   problem.check_options(options, GEMM_OPTIONS)
   local x = check_gemm(p, A, B, C, options)
-  if is_empty(x) then return x.t.D end
+  if is_empty(x.extents) then return x.t.D end
   if not x.cuda then
     around_copies(p, x, prepare_on_host)()
   else
@@ -229,7 +270,7 @@ function M.prepare(p, A, B, C, options)
   problem.check_options(options, GEMM_OPTIONS)
   local x = check_gemm(p, A, B, C, options)
   if not x.is_there then fail("the tensors are not on a device: t:to(cuda) takes them there") end
-  if is_empty(x) then return function() end end
+  if is_empty(x.extents) then return function() end end
   return prepare(p, x)
 end
 

@@ -15,9 +15,40 @@ local OPTIONS = { alpha = true, beta = true, stream = true, on = true }
 
 local function check_group(p, g, i)
   if type(g) ~= "table" then fail("group %d is a %s, not a table", i, type(g)) end
-  for _, name in ipairs { "A", "B", "C", g.D ~= nil and "D" or nil, p.bias and "bias" or nil } do
-    if not matrix.is_tensor(g[name]) then
+  for _, name in ipairs { "A", "B", "C", "D", "bias" } do
+    local is_needed = name ~= "D" and (name ~= "bias" or p.bias)
+    if (is_needed or g[name] ~= nil) and not matrix.is_tensor(g[name]) then
       fail("%s of group %d: a tensor expected, got %s", name, i, type(g[name]))
+    end
+  end
+end
+
+-- Where a tensor starts: its memory and a byte.
+local function start_of(t) return t.data, t.offset * (matrix.BYTES[t.dtype] or 0) end
+
+-- [memory][byte] -> the group whose D starts there.
+local function targets_of(groups)
+  local targets = {}
+  for i, g in ipairs(groups) do
+    local d = g.D or g.C
+    local data, byte = start_of(d)
+    local there = targets[data] or {}
+    targets[data] = there
+    if there[byte] then fail("D of groups %d and %d are in one place", there[byte], i) end
+    if lutile.size(d) > 0 then there[byte] = i end
+  end
+  return targets
+end
+
+-- Refuses a D that is where another group's matrix lies: products of a list are in no order.
+local function check_apart(p, groups)
+  local targets = targets_of(groups)
+  for j, g in ipairs(groups) do
+    for _, name in ipairs { "A", "B", p.bias and "bias" or "A", p.reads_c and "C" or nil } do
+      local data, byte = start_of(g[name])
+      local i = targets[data] and targets[data][byte]
+      if i and i ~= j then fail("D of group %d is where %s of group %d is", i, name, j) end
+      if i and name ~= "C" then fail("D of group %d is where its %s is", i, name) end
     end
   end
 end
@@ -28,7 +59,9 @@ local function check_groups(p, groups, options)
     fail("a list of {A =, B =, C =} expected, got %s", type(groups) == "table" and "an empty one"
       or type(groups))
   end
+  run.check_on(options.on)
   for i, g in ipairs(groups) do check_group(p, g, i) end
+  check_apart(p, groups)
 end
 
 local function options_of_run(options, g)
@@ -56,9 +89,8 @@ end
 
 local GROUP = require "lutile.plan.gemm_sm90".GROUP
 
-local function address(t)
-  if t == nil then return 0 end
-  return t.data:address() + t.offset * matrix.BYTES[t.dtype]
+local function address(g, i, name)
+  return g[name] and run.address(("%s of group %d"):format(name, i), g[name]) or 0
 end
 
 -- The maps of A, B and D as bytes, one after the other. What the kernel will not read, of products
@@ -74,17 +106,53 @@ local function pack_maps(cuda, p, tensors, layouts, k)
   return (bytes.A or any) .. (bytes.B or any) .. (bytes.D or any)
 end
 
+-- m and n are extents in the kernel's roles.
+local function check_bias(p, g, i, m, n)
+  if p.shared.form.transposed then m, n = n, m end
+  local good, why = pcall(run.check_bias, { bias = p.bias, out = p.shared.out }, g.bias, m, n)
+  if not good then fail("group %d: %s", i, why) end
+end
+
+-- Refuses a tensor that threads read or write, whose elements are not all in its memory; modes are
+-- {extent =, stride =}.
+local function check_reach(name, t, modes)
+  local first, last = t.offset, t.offset
+  for _, mode in ipairs(modes) do
+    local reach = (mode.extent - 1) * mode.stride
+    if reach < 0 then first = first + reach else last = last + reach end
+  end
+  run.address(name, t) -- there is some
+  local count = t.data:size() // matrix.BYTES[t.dtype]
+  if first < 0 or last >= count then
+    fail("%s reaches from element %d to %d, where its memory has %d", name, first, last, count)
+  end
+end
+
+local function check_reaches(p, g, i, c, d)
+  local function modes(m)
+    return { matrix.mode_now(m, "row"), matrix.mode_now(m, "column") }
+  end
+  local function name(x) return ("%s of group %d"):format(x, i) end
+  check_reach(name(g.D and "D" or "C"), g.D or g.C, modes(d))
+  if p.reads_c then check_reach(name "C", g.C, modes(c)) end
+  if g.bias then
+    check_reach(name "bias", g.bias, { { extent = lutile.size(g.bias.layout), stride = 1 } })
+  end
+end
+
 -- A product as the kernel reads it, and its extents; nil where D is empty.
 local function pack_group(cuda, p, g, i)
   local a, b, c, d = p:roles_of(g, i)
   local m, n = matrix.extents(d)
   local _, k = matrix.extents(a)
+  check_bias(p, g, i, m, n)
   if m * n == 0 then return nil end
+  check_reaches(p, g, i, c, d)
   local left, right, new = g.A, g.B, g.D or g.C
   if p.shared.form.transposed then left, right = right, left end
   local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
     C = matrix.plain_layout(c), D = matrix.plain_layout(d) }
-  local numbers = { address(new), address(g.C), address(g.bias) }
+  local numbers = { address(g, i, g.D and "D" or "C"), address(g, i, "C"), address(g, i, "bias") }
   for _, name in ipairs { "D", "C" } do
     table.move(p.shared:strides(layouts[name]), 1, 4, #numbers + 1, numbers)
   end

@@ -6,6 +6,7 @@ local matrix = require "lutile.plan.matrix"
 local M = {}
 
 local UNIT = 16 -- bytes that addresses and strides are multiples of
+local MOST_STRIDE = 1 << 40 -- bytes
 
 -- The layout of a matrix that the plan's kernel goes through: all its modes, where p.direct, or
 -- those of the plain copy that takes its place.
@@ -24,15 +25,33 @@ local function modes_of(layout, known)
   return list
 end
 
--- Why TMA cannot read or write the matrix; nil where it can. 'known' gives what is known of a
--- number of the layout: itself, or its value.
+-- What is wrong with a stride of some bytes, or a multiple of them; nil where TMA takes it.
+local function obstacle_of_stride(stride, bytes)
+  if bytes % UNIT ~= 0 then
+    return ("strides of multiples of %d bytes"):format(UNIT), bytes
+  end
+  if math.type(stride) and (bytes <= 0 or bytes >= MOST_STRIDE) then
+    return ("strides from %d bytes to 2^40"):format(UNIT), bytes
+  end
+end
+
+local function is_empty(modes)
+  for _, mode in ipairs(modes) do if mode.extent == 0 then return true end end
+  return false
+end
+
+-- Why TMA cannot read or write the matrix; nil where it can, or where there is nothing to. 'known'
+-- gives what is known of a number of the layout: itself, or its value. One mode has stride 1.
 local function obstacle(m, layout, known)
-  for _, mode in ipairs(modes_of(layout, known)) do
-    local bytes = matrix.divisor(mode.stride) * m.bytes
-    if mode.extent ~= 1 and mode.stride ~= 1 and bytes % UNIT ~= 0 then
-      local text = "%s %s: TMA takes strides of multiples of %d bytes, and %s elements have %s%d"
-      return text:format(m.name, tostring(layout), UNIT, tostring(mode.stride),
-        math.type(mode.stride) and "" or "a multiple of ", bytes)
+  local modes, has_unit = modes_of(layout, known), false
+  if is_empty(modes) then return nil end
+  for _, mode in ipairs(modes) do
+    local is_unit = not has_unit and mode.stride == 1
+    has_unit = has_unit or is_unit
+    local wants, bytes = obstacle_of_stride(mode.stride, matrix.divisor(mode.stride) * m.bytes)
+    if wants and mode.extent ~= 1 and not is_unit then
+      return ("%s %s: TMA takes %s, and %s elements have %s%d"):format(m.name, tostring(layout),
+        wants, tostring(mode.stride), math.type(mode.stride) and "" or "a multiple of ", bytes)
     end
   end
   if m.offset * m.bytes % UNIT ~= 0 then

@@ -36,12 +36,16 @@ local function inner_extents(m, i, mode)
   return extents
 end
 
--- A stride of 1 in the first mode of rows (1) or k (2), which says how lines lie.
+-- A stride of 1 in the first mode of rows (1) or k (2), which says how lines lie; of one element,
+-- any stride will do.
 local function find_unit(m)
   local strides = {}
   for i = 1, 2 do strides[i] = leaves(lutile.coalesce(m.layout[i - 1]).stride) end
   for _, i in ipairs { 2, 1 } do
     if strides[i][1] == 1 then return i end
+  end
+  for _, i in ipairs { 2, 1 } do
+    if lutile.size(m.layout[i - 1]) == 1 then return i end
   end
   for i = 1, 2 do
     for j = 2, #strides[i] do

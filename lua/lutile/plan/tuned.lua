@@ -68,8 +68,10 @@ local function is_list(t)
     n = n + 1
     if math.type(key) ~= "integer" or not is_value(x) then return false end
   end
-  return n == #t and n <= 8
+  return n == rawlen(t) and n <= 8
 end
+
+local MOST_MICROSECONDS = 1e12 -- days
 
 local function check_entry(key, entry)
   if type(entry) ~= "table" then return ("entry '%s' is no table"):format(key) end
@@ -79,7 +81,8 @@ local function check_entry(key, entry)
       return ("'%s' of entry '%s' is no number, boolean, name or list"):format(tostring(name), key)
     end
   end
-  if type(entry.microseconds) ~= "number" then
+  local time = entry.microseconds
+  if type(time) ~= "number" or time <= 0 or time > MOST_MICROSECONDS then
     return ("entry '%s' has no microseconds"):format(key)
   end
 end
