@@ -49,6 +49,7 @@ bool ltT_allocate_gemm(ltT_gemm_run *run) {
     size_t bytes = padded(ltT_bytes(s->operand->element, s->values));
     s->registers = ltA_new_bytes(run->arena, bytes * slots);
     if (s->registers == NULL || !allocate_shared(run, s)) return false;
+    memset(s->registers, 0, bytes * slots); /* elements narrower than a byte keep its other bits */
   }
   run->accumulators = ltA_new_bytes(run->arena, padded(run->accumulator_bytes) * slots);
   return run->accumulators != NULL;
