@@ -64,6 +64,18 @@ function M.vector(m, most)
   return n
 end
 
+-- The matrix of a plain layout, to which 'packed' is copied, if that is there.
+local function describe(name, layout, packed, offset, dtype)
+  local m = { name = name, layout = layout, packed = packed, dtype = dtype,
+    bytes = M.BYTES[dtype], offset = offset, row = one_stride(layout, 0),
+    column = one_stride(layout, 1) }
+  m.batch = lutile.rank(layout) == 3 and one_stride(layout, 2) or { extent = 1, stride = 0 }
+  m.unit = m.column.stride == 1 and "column" or m.row.stride == 1 and "row"
+    or m.column.extent == 1 and "column" or m.row.extent == 1 and "row" or "none"
+  m.vector = M.vector(m, MOST_BYTES // m.bytes)
+  return m
+end
+
 -- x is a layout, or a tensor, whose offset counts too. Where modes have several strides, the matrix
 -- is the plain copy that takes its place, and 'packed' the layout that it is copied from.
 function M.new(name, x, dtype)
@@ -73,18 +85,14 @@ function M.new(name, x, dtype)
   if not M.BYTES[dtype] then
     fail("%s has elements of %s, which no product of plans takes", name, tostring(dtype))
   end
-  local packed
-  if not packing.is_plain(layout) then
-    layout, packed, offset = packing.layout(layout, M.BYTES[dtype]), layout, 0
-  end
-  local m = { name = name, layout = layout, packed = packed, dtype = dtype,
-    bytes = M.BYTES[dtype], offset = offset, row = one_stride(layout, 0),
-    column = one_stride(layout, 1) }
-  m.batch = lutile.rank(layout) == 3 and one_stride(layout, 2) or { extent = 1, stride = 0 }
-  m.unit = m.column.stride == 1 and "column" or m.row.stride == 1 and "row"
-    or m.column.extent == 1 and "column" or m.row.extent == 1 and "row" or "none"
-  m.vector = M.vector(m, MOST_BYTES // m.bytes)
-  return m
+  if packing.is_plain(layout) then return describe(name, layout, nil, offset, dtype) end
+  return describe(name, packing.layout(layout, M.BYTES[dtype]), layout, 0, dtype)
+end
+
+-- The plain copy of a matrix that is contiguous along its columns.
+function M.along_columns(m)
+  local layout = m.packed or m.layout
+  return describe(m.name, packing.layout(layout, m.bytes, true), layout, 0, m.dtype)
 end
 
 -- Extents and strides as numbers: rows, columns, batches.

@@ -32,13 +32,14 @@ local function has_unit_stride(layout, mode)
   return false
 end
 
--- The layout of the copy: contiguous along the mode in which the matrix is, if only in part.
-function M.layout(layout, bytes)
+-- The layout of the copy: contiguous along mode 1 if 'along_columns', else along the mode in which
+-- the matrix is, if only in part.
+function M.layout(layout, bytes, along_columns)
   local sizes = {}
   for mode = 0, lutile.rank(layout) - 1 do
     sizes[mode + 1] = lutile.product(lutile.shape(layout, mode))
   end
-  local along = has_unit_stride(layout, 0) and 1 or 2
+  local along = not along_columns and has_unit_stride(layout, 0) and 1 or 2
   local line = round_up(sizes[along], math.max(UNIT // bytes, 1))
   local strides = along == 1 and { 1, line } or { line, 1 }
   strides[3] = sizes[3] and line * sizes[3 - along] or nil

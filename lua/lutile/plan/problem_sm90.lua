@@ -28,6 +28,17 @@ local function check_operand(p, m, dtype)
   end
 end
 
+-- The operand as MMAs of its type take it: a copy along k, where those of 16 bits alone may be
+-- along the rows.
+local function along_k(p, m, dtype)
+  if p.direct or m.unit ~= "row" or wgmma.takes_rows(dtype) then return m end
+  p.copied = p.copied or {}
+  p.copied[m.name] = true
+  p.reasons[#p.reasons + 1] = ("%s %s: contiguous along its rows, and MMAs of %s take operands "
+    .. "along k: a copy takes its place"):format(m.name, tostring(m.layout), dtype)
+  return matrix.along_columns(m)
+end
+
 -- Where TMA cannot write D, threads do.
 local function choose_writer(p, d)
   if d.unit ~= "column" then
@@ -98,6 +109,8 @@ local function major_of(m) return m.unit == "row" and "row" or "k" end
 -- take their places.
 function M.plan(p, a, b, d)
   wgmma.sum_type(p.dtype, p.dtype_b, p.acc)
+  a, b = along_k(p, a, p.dtype), along_k(p, b, p.dtype_b)
+  p.matrices = { [a.name] = a, [b.name] = b, C = p.matrices.C, D = p.matrices.D }
   check_operand(p, a, p.dtype)
   check_operand(p, b, p.dtype_b)
   choose_writer(p, d)

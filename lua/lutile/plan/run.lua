@@ -213,6 +213,9 @@ local function check_gemm(p, A, B, C, options)
   check_scaling(p, t)
   local cuda, is_there = place(t, options.on)
   local m, addresses = matrices_of(t, { "A", "B", "C", "D" }, is_there)
+  for name in pairs(p.copied or {}) do
+    m[name], addresses[name] = matrix.along_columns(m[name]), nil
+  end
   p:check_matrices(m, addresses)
   matrix.check_target(m.D)
   problem.check_extents(m.A, m.B, m.C)
