@@ -244,3 +244,30 @@ plan:run: tensor_map: the tensor's memory was freed
 ]], result.out)
     end)
 end)
+
+describe("a grouped launch that is prepared", function()
+  support.with_host_kernels(it, pending)("keeps its tensors, and refuses those that were freed",
+    function()
+      local result = support.run_with_fake([[
+package.path = "./?.lua;" .. package.path
+local cuda, parse = require "lutile.cuda", lutile.parse
+cuda.compile = require "spec.support.emulated".compile
+local function tensor() return cuda.tensor("f16", parse "(64,64):(64,1)") end
+local kept = setmetatable({}, { __mode = "v" })
+local C = tensor()
+local function prepare()
+  local g = { A = tensor(), B = tensor(), C = C }
+  kept.A, kept.B = g.A, g.B
+  return lutile.plan.grouped_gemm { groups = { g } }:prepare { g }
+end
+local f = prepare()
+collectgarbage()
+collectgarbage()
+print(kept.A ~= nil and kept.B ~= nil)
+f()
+C.data:free()
+print(select(2, pcall(f)))]], { FAKE_CUDA_CAPABILITY = 90 })
+      assert.equal("", result.err)
+      assert.equal("true\nC of group 1: the tensor's memory was freed\n", result.out)
+    end)
+end)
