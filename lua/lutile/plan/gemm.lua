@@ -12,6 +12,7 @@ local gemm_sm90 = require "lutile.plan.problem_sm90"
 local matrix = require "lutile.plan.matrix"
 local problem = require "lutile.plan.problem"
 local tile = require "lutile.plan.tile"
+local try = require "lutile.plan.attempt"
 
 local M = {}
 
@@ -181,10 +182,7 @@ local function attempt(p, a, b, d, direct)
   local options = copy_of(p)
   options.direct = direct
   options.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
-  local done, result = pcall(gemm_sm90.plan, options, a, b, d)
-  if done then return result end
-  if result:match "^lutile[%w_.]*:%d+: " then error(result, 0) end -- a fault, not a refusal
-  return nil, result
+  return try(gemm_sm90.plan, options, a, b, d)
 end
 
 -- The plan by gemm_sm90.cu, or nil and why there is none.
