@@ -175,6 +175,10 @@ describe("plan.gemm", function()
       "plan.gemm: b_major is 'col': \"row\" where mode 0 is contiguous, else \"column\"" },
     { { dtype = "f16", A = A, B = B, C = C, c_major = "row" },
       "plan.gemm: c_major: C itself is given, and says which mode is contiguous" },
+    { { dtype = "f16", A = A, B = B, C = C, epilogue = " " },
+      "plan.gemm: epilogue is \" \", where an expression of x, m and n is needed" },
+    { { dtype = "f16", A = A, B = B, C = C, epilogue = "x\0" },
+      "plan.gemm: epilogue is \"x\\0\", where an expression of x, m and n is needed" },
     { { dtype = "f16", A = A, B = B, C = C, beta = "x" },
       "plan.gemm: beta is a string: whether C is read, true or false, is needed" },
   } do

@@ -48,6 +48,12 @@ local function check_values(options)
   end
 end
 
+local function check_epilogue(text)
+  if text and (text:find "\0" or not text:find "%S") then
+    fail("epilogue is %q, where an expression of x, m and n is needed", text)
+  end
+end
+
 local function check_skew(skew)
   if skew ~= nil and (math.type(skew) ~= "integer" or skew < 0 or skew >= 1 << 20) then
     fail("skew is %s, where nanoseconds are needed, 0 or more", tostring(skew))
@@ -238,6 +244,7 @@ function M.describe(options)
   problem.check_options(options, KNOWN)
   check_bias(options.bias)
   check_values(options)
+  check_epilogue(options.epilogue)
   check_skew(options.skew)
   check_beta(options.beta)
   check_template(options.template)
