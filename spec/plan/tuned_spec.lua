@@ -104,7 +104,8 @@ print(e.a.microseconds, e.b.stages)]].out)
 
   it_keeps("is what tables hold, not what they pretend to", function()
     run [[
-local endless = setmetatable({}, { __index = function() return 1 end, __len = function() return 3 end })
+local endless = setmetatable({}, { __index = function() return 1 end,
+  __len = function() return 3 end })
 print(tuned.keep("a", { tile = endless, microseconds = 1 }))]]
     assert.equal('return {\n  ["a"] = { microseconds = 1, tile = {} },\n}\n', read_file())
   end)

@@ -279,7 +279,9 @@ static void read_stream(lua_State *L, launcher *r, int self) {
   lua_setiuservalue(L, self, 2);
 }
 
-static void read_flag(lua_State *L, bool *flag) {
+static void read_flag(lua_State *L, const char *option, bool *flag) {
+  if (!lua_isboolean(L, -1))
+    luaL_error(L, "launch: %s is true or false, not %s", option, luaL_tolstring(L, -1, NULL));
   *flag = lua_toboolean(L, -1);
   lua_pop(L, 1);
 }
@@ -297,9 +299,9 @@ static void read_option(lua_State *L, const char *name, launcher *r, int self) {
   else if (strcmp(name, "stream") == 0)
     read_stream(L, r, self);
   else if (strcmp(name, "dependent") == 0)
-    read_flag(L, &r->launch.dependent);
+    read_flag(L, name, &r->launch.dependent);
   else if (strcmp(name, "cooperative") == 0)
-    read_flag(L, &r->launch.cooperative);
+    read_flag(L, name, &r->launch.cooperative);
   else
     luaL_error(L,
                "launch: no option '%s' (there are grid, block, cluster, shared, stream, dependent, "

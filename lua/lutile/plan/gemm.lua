@@ -12,6 +12,7 @@ local gemm_sm90 = require "lutile.plan.problem_sm90"
 local matrix = require "lutile.plan.matrix"
 local problem = require "lutile.plan.problem"
 local tile = require "lutile.plan.tile"
+local try = require "lutile.plan.attempt"
 
 local M = {}
 
@@ -44,6 +45,12 @@ local function check_values(options)
     if options[name] ~= nil and type(options[name]) ~= kind then
       fail("%s is a %s, not a %s", name, kind, type(options[name]))
     end
+  end
+end
+
+local function check_epilogue(text)
+  if text and (text:find "\0" or not text:find "%S") then
+    fail("epilogue is %q, where an expression of x, m and n is needed", text)
   end
 end
 
@@ -181,10 +188,7 @@ local function attempt(p, a, b, d, direct)
   local options = copy_of(p)
   options.direct = direct
   options.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
-  local done, result = pcall(gemm_sm90.plan, options, a, b, d)
-  if done then return result end
-  if result:match "^lutile[%w_.]*:%d+: " then error(result, 0) end -- a fault, not a refusal
-  return nil, result
+  return try(gemm_sm90.plan, options, a, b, d)
 end
 
 -- The plan by gemm_sm90.cu, or nil and why there is none.
@@ -240,6 +244,7 @@ function M.describe(options)
   problem.check_options(options, KNOWN)
   check_bias(options.bias)
   check_values(options)
+  check_epilogue(options.epilogue)
   check_skew(options.skew)
   check_beta(options.beta)
   check_template(options.template)

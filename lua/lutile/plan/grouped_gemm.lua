@@ -9,6 +9,7 @@ local matrix = require "lutile.plan.matrix"
 local model = require "lutile.plan.model_sm90"
 local problem = require "lutile.plan.problem"
 local tma = require "lutile.plan.tma"
+local try = require "lutile.plan.attempt"
 local wgmma = require "lutile.plan.wgmma"
 
 local M = {}
@@ -164,14 +165,12 @@ function M.plan(options)
   local p = setmetatable({ options = options, count = #list, reasons = { first.reasons[1] },
     bias = options.bias, compute = first.compute, reads_c = first.reads_c, arch = first.arch },
     Plan)
-  local done, result = pcall(make_shared, list)
-  if done then
-    p.shared = result
+  local shared, why = try(make_shared, list)
+  if shared then
+    p.shared = shared
     p.reasons[#p.reasons + 1] = "one launch: TMA takes all matrices, which are alike"
-  elseif result:match "^lutile[%w_.]*:%d+: " then
-    error(result, 0) -- a fault, not a refusal
   else
-    p.reasons[#p.reasons + 1] = "a launch each: " .. result
+    p.reasons[#p.reasons + 1] = "a launch each: " .. why
     check_each(p)
   end
   return p

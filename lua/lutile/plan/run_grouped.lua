@@ -170,6 +170,17 @@ local function upload(cuda, text, device)
   return cuda.to(t, device)
 end
 
+-- What the kernel reaches by addresses, which nothing else would keep: a list of names and tensors.
+local function tensors_of(groups)
+  local list = {}
+  for i, g in ipairs(groups) do
+    for _, name in ipairs { "A", "B", "C", "D", "bias" } do
+      if g[name] then list[#list + 1] = { ("%s of group %d"):format(name, i), g[name] } end
+    end
+  end
+  return list
+end
+
 -- A function that launches the kernel for all groups.
 local function prepare_shared(cuda, p, groups, options)
   local packed, sizes = {}, {}
@@ -186,7 +197,11 @@ local function prepare_shared(cuda, p, groups, options)
   local table_of_groups = upload(cuda, table.concat(packed), device)
   local firsts = upload(cuda, string.pack("<" .. ("i4"):rep(#first), table.unpack(first)), device)
   local alpha, beta = run.check_scales(p, options)
-  return function() launch(table_of_groups, firsts, #packed, alpha, beta) end
+  local tensors, count = tensors_of(groups), #packed
+  return function()
+    for _, t in ipairs(tensors) do run.address(t[1], t[2]) end -- none was freed
+    launch(table_of_groups, firsts, count, alpha, beta)
+  end
 end
 
 -- ---- Running -----------------------------------------------------------------------------------

@@ -195,6 +195,7 @@ function M.improve(p)
   if not entry then return p end
   local good, tuned = pcall(apply, p, entry)
   if good then return tuned end
+  if tostring(tuned):find("not enough memory", 1, true) then error(tuned, 0) end
   say(("tuned plan '%s' is not used: %s"):format(key, tostring(tuned)))
   return p
 end

@@ -109,6 +109,7 @@ local function plan_of(model, changes)
   for k, v in pairs(changes) do options[k] = v end
   local good, p = pcall(model.plan, options)
   if good then return p end
+  if tostring(p):find("not enough memory", 1, true) then error(p, 0) end
   return nil, (tostring(p):gsub("^lutile[%w_.]*:%d+: ", ""))
 end
 
