@@ -3,10 +3,7 @@
 */
 #include "composed.h"
 
-/*
-** Adds digit * stride; false where 64 bits do not hold it. A digit of an index within the shape never
-** overflows, as layouts are checked when they are made; the last mode runs on.
-*/
+/* Adds digit * stride; false where 64 bits do not hold it. */
 static inline bool add_term(int64_t *sum, int64_t digit, int64_t stride) {
   int64_t term;
   return !__builtin_mul_overflow(digit, stride, &term) && !__builtin_add_overflow(*sum, term, sum);
@@ -18,7 +15,7 @@ static inline bool add_term(int64_t *sum, int64_t digit, int64_t stride) {
 */
 static inline int64_t split_digit(uint64_t *index, uint64_t size) {
   uint64_t all = *index;
-  if ((size & (size - 1)) == 0) {
+  if (__builtin_expect((size & (size - 1)) == 0, true)) {
     *index = all >> __builtin_ctzll(size);
     return (int64_t)(all & (size - 1));
   }
@@ -31,6 +28,9 @@ static inline int64_t split_digit(uint64_t *index, uint64_t size) {
 }
 
 /*
+** Digits of all leaves but the last are within the shape, and their offsets within 64 bits, as
+** layouts are checked when they are made; the last leaf runs on, and its offset is checked.
+**
 ** Splitting an index mode by mode, and within the modes again, is splitting it leaf by leaf, all
 ** but the last leaf: (i % (a*b)) / a == (i / a) % b. So the nesting does not matter, and tuples are
 ** stepped over; shape and stride do so together, being congruent.
@@ -41,10 +41,11 @@ static inline bool walk_leaves(const lt_value *shape, const lt_value *stride, ui
   const lt_value *last = ltA_next(shape) - 1;
   while (last > shape && last->kind == LT_TUPLE) last--; /* empty ones at the end */
   int64_t sum = 0;
+  if (s < last) s++, d++; /* of several nodes, the first one is a tuple */
   for (; s < last; s++, d++) {
     if (s->kind == LT_TUPLE) continue;
     if (d->kind != LT_INTEGER || s->value == 0) return false;
-    if (!add_term(&sum, split_digit(&index, (uint64_t)s->value), d->value)) return false;
+    sum += split_digit(&index, (uint64_t)s->value) * d->value;
   }
   if (s->kind != LT_TUPLE) {
     if (d->kind != LT_INTEGER) return false;
@@ -123,6 +124,7 @@ static __attribute__((noinline)) bool other_offset(const lt_value *layout, int64
 
 /* The common case alone, so that it needs no stack. */
 bool lt_offset(const lt_value *layout, int64_t index, int64_t *offset) {
-  if (!ltA_is_layout(layout) || index < 0) return other_offset(layout, index, offset);
+  if (!ltA_is_layout(layout)) return other_offset(layout, index, offset);
+  if (index < 0) return other_offset(layout, index, offset);
   return walk_leaves(ltA_shape(layout), ltA_stride(layout), (uint64_t)index, offset);
 }
