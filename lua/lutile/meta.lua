@@ -1695,7 +1695,7 @@ function functions.svg(x, tile, options) end
 ---@field N? integer|lutile.Value
 ---@field K? integer|lutile.Value
 ---@field L? integer|lutile.Value batches
----@field a_major? string "row" where mode 0 is contiguous: mode 1
+---@field a_major? string "row" where the rows, mode 0, are contiguous; by default mode 1 is
 ---@field b_major? string
 ---@field c_major? string
 ---@field dtype? string of A: f16, bf16, tf32 (takes f32), f64, s8, u8, e4m3, e5m2
@@ -1703,7 +1703,7 @@ function functions.svg(x, tile, options) end
 ---@field acc? string of sums: f32, f64 or s32
 ---@field out? string of C and D: acc
 ---@field beta? boolean|number whether C is read: false
----@field bias? string "row" or "column"
+---@field bias? string "row" or "column": whether there is an element for each row of D, or column
 ---@field epilogue? string a C++ expression of x, m and n: "x"
 ---@field host_epilogue? fun(x: number, m: integer, n: integer): number
 ---@field scales? boolean whether a run has scale_a and scale_b

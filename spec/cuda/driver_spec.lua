@@ -37,6 +37,12 @@ describe("without a driver", function()
     assert.not_equal(0, result.code)
     assert.matches("%(command line%):1: %w", result.err)
   end)
+  it("kernels compile for an architecture that is named", function()
+    local result = command.run("-e 'lutile.cuda.compile { name = \"f\", source = \"\" }'", nil,
+      "LUTILE_CUDA=off")
+    assert.matches('compile: no device to compile for: .*; arch = "sm_90a" or the like does '
+      .. "without one", result.err)
+  end)
   it_pretends("a library that is no driver is refused", function()
     local result = command.run("-e 'print(lutile.cuda.available())'", nil,
       "LUTILE_LIBCUDA=/lib/x86_64-linux-gnu/libm.so.6")

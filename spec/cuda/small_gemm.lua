@@ -7,11 +7,17 @@ local cases = require "spec.plan.cases"
 
 local device = cuda.device()
 
+local function check(case)
+  local result = cases.run(case, function(t) return t:to(cuda) end,
+    function(t) return t:to_host() end)
+  assert(result == "right", cases.name(case) .. ": " .. result)
+end
+
+local capability = 10 * device.major + device.minor
 for _, case in ipairs(cases.emulated) do
-  if 10 * device.major + device.minor >= (case.arch or 89) and not case.tile then
-    local result = cases.run(case, function(t) return t:to(cuda) end,
-      function(t) return t:to_host() end)
-    assert(result == "right", cases.name(case) .. ": " .. result)
-  end
+  if capability >= (case.arch or 89) and not case.tile then check(case) end
+end
+for _, case in ipairs(cases.hopper) do
+  if capability == 90 then check(case) end
 end
 print "right"

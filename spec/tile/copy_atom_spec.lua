@@ -113,6 +113,8 @@ describe("Copy_Atom", function()
     assert.error_matches(function() lutile.Copy_Atom("", "f16") end,
       "Copy_Atom: no operation ''; the nearest name is UniversalCopy<u128>$")
     assert.error_matches(function() lutile.Copy_Atom(("x"):rep(500), "f16") end, "no operation")
+    assert.error_matches(function() lutile.Copy_Atom "SM75_U32x4_LDSM_N" end,
+      "^Copy_Atom: element type expected, got no value %(there are f64 f32 ")
     assert.error_matches(function() lutile.Copy_Atom("UniversalCopy<u128", "f16") end,
       "no operation")
   end)

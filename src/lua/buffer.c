@@ -26,12 +26,13 @@ static void push_element_names(lua_State *L) {
 lt_element ltL_check_element(lua_State *L, const char *function, int index) {
   lt_element element = ltL_test_element(L, index);
   if (element != LT_ELEMENT_COUNT) return element;
-  push_element_names(L);
-  if (lua_type(L, index) == LUA_TSTRING)
-    luaL_error(L, "%s: no element type '%s' (there are %s)", function, lua_tostring(L, index),
-               lua_tostring(L, -1));
+  int type = lua_type(L, index);
+  const char *name = type == LUA_TSTRING ? lua_tostring(L, index) : NULL;
+  push_element_names(L); /* which may be at the index of an argument that is not there */
+  if (name != NULL)
+    luaL_error(L, "%s: no element type '%s' (there are %s)", function, name, lua_tostring(L, -1));
   luaL_error(L, "%s: element type expected, got %s (there are %s)", function,
-             luaL_typename(L, index), lua_tostring(L, -1));
+             lua_typename(L, type), lua_tostring(L, -1));
   return LT_ELEMENT_COUNT;
 }
 

@@ -150,7 +150,8 @@ local function check_fields(spec)
     local wanted = FIELDS[key]
     if not wanted then error(("compile: no option '%s'"):format(tostring(key)), 0) end
     if wanted ~= true and type(value) ~= wanted then
-      error(("compile: '%s' is a %s, not a %s"):format(key, type(value), wanted), 0)
+      error(("compile: '%s' is a %s, not a %s%s"):format(key, type(value), wanted,
+        key == "arch" and " like \"sm_90a\"" or ""), 0)
     end
   end
   if (spec.source == nil) == (spec.file == nil) then
@@ -174,6 +175,16 @@ local function options_of(spec)
 end
 
 -- What the driver compiles, from what a script says.
+-- Without a device, a script says what to compile for.
+local function check_target(spec)
+  if spec.arch then return end
+  local there, why = driver.available()
+  if not there then
+    error(("compile: no device to compile for: %s; arch = \"sm_90a\" or the like does without one")
+      :format(why), 0)
+  end
+end
+
 local function describe(spec)
   check_fields(spec)
   local text, folder = spec.source, nil
@@ -184,6 +195,7 @@ local function describe(spec)
   if not name:find "^[%a_][%w_]*$" then
     error(("compile: '%s' is no name of a kernel"):format(name), 0)
   end
+  check_target(spec)
   local options = options_of(spec)
   local generated, known = source.generate(spec)
   local header_names, header_texts = source.headers(text, generated, folder, options)

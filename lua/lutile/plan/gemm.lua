@@ -27,7 +27,7 @@ local PASSED = { "bias", "epilogue", "host_epilogue", "template", "tile", "warps
 
 local KNOWN = {}
 for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta arch
-  multiprocessors]]):gmatch "[%w_]+" do
+  multiprocessors tuned]]):gmatch "[%w_]+" do
   KNOWN[name] = true
 end
 for _, name in ipairs(PASSED) do KNOWN[name] = true end
@@ -223,11 +223,10 @@ local function by_template(p, a, b, d)
   if plan then return plan end
   if p.template then fail("%s: %s", p.template, why) end
   check_of_sm80(p, why)
-  if p.arch == 90 then
+  if p.arch >= 90 then
     p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why
-  elseif is_hierarchical(p.matrices) then
-    explain_copies(p)
   end
+  if p.arch ~= 90 and is_hierarchical(p.matrices) then explain_copies(p) end
   return gemm_sm80.plan(p, a, b, d)
 end
 
@@ -250,7 +249,7 @@ function M.describe(options)
   check_template(options.template)
   local arch, reason, multiprocessors = problem.architecture(options)
   local p = { arch = arch, reasons = { reason }, options = options,
-    multiprocessors = options.multiprocessors or multiprocessors or 108,
+    multiprocessors = options.multiprocessors or multiprocessors,
     reads_c = options.beta ~= nil and options.beta ~= false and options.beta ~= 0 }
   for _, name in ipairs(PASSED) do p[name] = options[name] end
   choose_types(p, options)

@@ -31,7 +31,10 @@ end
 
 local MOST_ARCH = 999 -- three digits
 
--- Compute capability as major * 10 + minor: the option's, the device's, 8.0.
+-- Of an A100 and an H100.
+local MULTIPROCESSORS = { [80] = 108, [90] = 132 }
+
+-- Compute capability as major * 10 + minor: the option's, the device's, 8.0; why; multiprocessors.
 function M.architecture(options)
   local arch = options.arch
   if type(arch) == "string" then
@@ -51,8 +54,14 @@ function M.architecture(options)
     return 10 * d.major + d.minor, ("compute capability %d.%d: device 0"):format(d.major, d.minor),
       d.multiprocessors
   end
-  return arch or 80, ("compute capability %d.%d: %s"):format((arch or 80) // 10,
-    (arch or 80) % 10, arch and "asked for" or "no device to ask"), 108
+  local number = arch or 80
+  local multiprocessors = MULTIPROCESSORS[number] or MULTIPROCESSORS[80]
+  local reason = ("compute capability %d.%d: %s"):format(number // 10, number % 10,
+    arch and "asked for" or "no device to ask")
+  if not options.multiprocessors then
+    reason = ("%s; %d multiprocessors are taken for granted"):format(reason, multiprocessors)
+  end
+  return number, reason, multiprocessors
 end
 
 -- ---- Matrices ----------------------------------------------------------------------------------

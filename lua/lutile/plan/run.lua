@@ -103,8 +103,8 @@ function M.check_bias(p, bias, m, n)
   local layout = lutile.coalesce(bias.layout)
   if lutile.is_composed_layout(layout) or lutile.size(layout) ~= wanted or bias.dtype ~= p.out
     or wanted > 1 and (lutile.rank(layout) ~= 1 or layout(1) ~= 1) then
-    fail("bias must be %d contiguous elements of %s, and is %s %s", wanted, p.out, bias.dtype,
-      tostring(bias.layout))
+    fail("bias must be %d contiguous elements of %s, one for each %s of D, and is %s %s", wanted,
+      p.out, p.options.bias, bias.dtype, tostring(bias.layout))
   end
 end
 

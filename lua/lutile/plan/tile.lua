@@ -60,7 +60,7 @@ end
 local function drawback(c, p)
   local blocks = p.count_blocks and p.count_blocks(c.tile[1], c.tile[2])
   if blocks and blocks < p.multiprocessors then
-    return ("%d tiles for %d multiprocessors"):format(blocks, p.multiprocessors)
+    return ("only %d tiles for %d multiprocessors"):format(blocks, p.multiprocessors)
   end
 end
 
