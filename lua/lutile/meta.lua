@@ -1703,7 +1703,7 @@ function functions.svg(x, tile, options) end
 ---@field acc? string of sums: f32, f64 or s32
 ---@field out? string of C and D: acc
 ---@field beta? boolean|number whether C is read: false
----@field bias? string "row" or "column": whether there is an element for each row of D, or column
+---@field bias? string "row" or "column": one element for each row of D, or for each column
 ---@field epilogue? string a C++ expression of x, m and n: "x"
 ---@field host_epilogue? fun(x: number, m: integer, n: integer): number
 ---@field scales? boolean whether a run has scale_a and scale_b
