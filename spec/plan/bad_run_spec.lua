@@ -61,7 +61,8 @@ describe("plan:run", function()
     says("a bias that is not contiguous", function()
       local swizzled = lutile.composition(lutile.Swizzle(2, 0, 2), parse "64:1")
       refuses(gemm { bias = "row" }, "bias must be 64 contiguous elements of f16, one for each "
-        .. "row of D, and is f16 Sw<2,0,2> o 0 o 64:1", A, B, C, { bias = lutile.make_tensor("f16", swizzled) })
+        .. "row of D, and is f16 Sw<2,0,2> o 0 o 64:1", A, B, C,
+        { bias = lutile.make_tensor("f16", swizzled) })
     end)
 
     says("options of other types", function()
