@@ -31,8 +31,8 @@ lt_element ltL_check_element(lua_State *L, const char *function, int index) {
   push_element_names(L); /* which may be at the index of an argument that is not there */
   if (name != NULL)
     luaL_error(L, "%s: no element type '%s' (there are %s)", function, name, lua_tostring(L, -1));
-  luaL_error(L, "%s: element type expected, got %s (there are %s)", function,
-             lua_typename(L, type), lua_tostring(L, -1));
+  luaL_error(L, "%s: element type expected, got %s (there are %s)", function, lua_typename(L, type),
+             lua_tostring(L, -1));
   return LT_ELEMENT_COUNT;
 }
 
