@@ -2,6 +2,7 @@
 ** lutile.cuda in a host's lua_State whose memory ends at every allocation in turn. The driver is the
 ** one that pretends: LUTILE_LIBCUDA names it.
 */
+#define _POSIX_C_SOURCE 200809L
 #include "../embed/short_memory.h"
 
 static const char script[] =
@@ -24,12 +25,29 @@ static const char script[] =
     "assert(not pcall(k.launch, k, {grid = 0}))\n"
     "return A.layout\n";
 
+/* The devices are listed in vain, and again at each call. */
+static const char in_vain[] =
+    "local cuda = require 'lutile.cuda'\n"
+    "for i = 1, 3 do assert(not cuda.available()) end\n"
+    "assert(not pcall(cuda.device, 0))\n"
+    "return require 'lutile'.parse '1:0'\n";
+
+static void test_listing(test *t) {
+  host h = {.limit = 0};
+  setenv("FAKE_CUDA_FAIL", "cuDeviceGet=3", 1);
+  int status = run_state(&h, in_vain);
+  unsetenv("FAKE_CUDA_FAIL");
+  check(t, status == LUA_OK, "devices that cannot be listed");
+  check_run(t, &h, status, "nothing is left of devices that cannot be listed");
+}
+
 int main(void) {
   test t = {0, 0};
+  test_listing(&t);
   host h = {.limit = 0};
   if (run_state(&h, script) != LUA_OK) {
-    puts("0 passed, 0 failed: there is no NVRTC to compile with");
-    return EXIT_SUCCESS;
+    puts("there is no NVRTC to compile with");
+    return finish(&t);
   }
   test_failures(&t, script, false);
   test_failures(&t, script, true);

@@ -15,14 +15,24 @@ static bool refuse(lt_cuda *cuda, const char *reason) {
   return cuda->reason != NULL && ltD_fail(cuda, LT_DEVICE, "%s", cuda->reason);
 }
 
-static bool list_devices(lt_cuda *cuda, int count) {
-  cuda->devices = ltD_new(cuda, (size_t)count * sizeof *cuda->devices);
-  if (cuda->devices == NULL) return false;
+static bool get_devices(lt_cuda *cuda, ltD_device *devices, int count) {
   for (int i = 0; i < count; i++) {
-    cuda->devices[i].limit = SIZE_MAX;
-    CUresult result = cuda->driver.cuDeviceGet(&cuda->devices[i].device, i);
+    devices[i].limit = SIZE_MAX;
+    CUresult result = cuda->driver.cuDeviceGet(&devices[i].device, i);
     if (!ltD_check(cuda, result, "cuDeviceGet")) return false;
   }
+  return true;
+}
+
+static bool list_devices(lt_cuda *cuda, int count) {
+  size_t size = (size_t)count * sizeof *cuda->devices;
+  ltD_device *devices = ltD_new(cuda, size);
+  if (devices == NULL) return false;
+  if (!get_devices(cuda, devices, count)) {
+    ltD_delete(cuda, devices, size);
+    return false;
+  }
+  cuda->devices = devices;
   cuda->device_count = count;
   return true;
 }
