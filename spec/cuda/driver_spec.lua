@@ -3,6 +3,7 @@
 local support = require "spec.support.cuda"
 local command = require "spec.support.command"
 
+local lines = support.lines
 local it_pretends = support.with_fake(it, pending)
 
 local PRELUDE = [[
@@ -19,12 +20,6 @@ local function run(chunk, settings)
   local result = support.run_with_fake(PRELUDE .. chunk, settings)
   if result.code ~= 0 then error(result.err .. result.out, 2) end
   return result
-end
-
-local function lines(text)
-  local list = {}
-  for line in text:gmatch "([^\n]*)\n" do list[#list + 1] = line end
-  return list
 end
 
 describe("without a driver", function()

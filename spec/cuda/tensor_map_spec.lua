@@ -2,6 +2,7 @@
 
 local support = require "spec.support.cuda"
 
+local lines = support.lines
 local it_pretends = support.with_fake(it, pending)
 local it_on_device = support.with_device(it, pending)
 
@@ -25,12 +26,6 @@ local function run(chunk, settings)
   local result = support.run_with_fake(PRELUDE .. chunk, settings)
   if result.code ~= 0 then error(result.err .. result.out, 2) end
   return result
-end
-
-local function lines(text)
-  local list = {}
-  for line in text:gmatch "([^\n]*)\n" do list[#list + 1] = line end
-  return list
 end
 
 describe("a tensor map", function()

@@ -16,17 +16,7 @@ describe("plan:run on the host executor", function()
   end
 end)
 
-local emulated -- the lines that on_emulator.lua prints
-
-local function emulate()
-  if emulated then return emulated end
-  local result = support.run_with_fake('package.path = "./?.lua;" .. package.path\n'
-    .. 'dofile "spec/plan/on_emulator.lua"')
-  assert.equal("", result.err)
-  emulated = {}
-  for line in result.out:gmatch "[^\n]+" do emulated[#emulated + 1] = line end
-  return emulated
-end
+local emulate = support.printed_by("spec/plan/on_emulator.lua")
 
 describe("plan:run of emulated kernels", function()
   local it_runs = support.with_host_kernels(it, pending)

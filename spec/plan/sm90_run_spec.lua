@@ -4,17 +4,7 @@ local cases = require "spec.plan.sm90_cases"
 local plans = require "spec.plan.cases"
 local support = require "spec.support.cuda"
 
-local emulated -- the lines that on_emulator_sm90.lua prints
-
-local function emulate()
-  if emulated then return emulated end
-  local result = support.run_with_fake('package.path = "./?.lua;" .. package.path\n'
-    .. 'dofile "spec/plan/on_emulator_sm90.lua"', { FAKE_CUDA_CAPABILITY = 90 })
-  assert.equal("", result.err)
-  emulated = {}
-  for line in result.out:gmatch "[^\n]+" do emulated[#emulated + 1] = line end
-  return emulated
-end
+local emulate = support.printed_by("spec/plan/on_emulator_sm90.lua", { FAKE_CUDA_CAPABILITY = 90 })
 
 describe("gemm_sm90, emulated", function()
   local it_runs = support.with_host_kernels(it, pending)

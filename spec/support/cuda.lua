@@ -130,6 +130,27 @@ function M.run_with_fake(chunk, settings)
   return result
 end
 
+-- The whole lines of a text.
+function M.lines(text)
+  local list = {}
+  for line in text:gmatch "([^\n]*)\n" do list[#list + 1] = line end
+  return list
+end
+
+-- A function that gives the lines that a script prints with the pretended driver; it runs once,
+-- when they are first asked for.
+function M.printed_by(script, settings)
+  local printed
+  return function()
+    if printed then return printed end
+    local result = M.run_with_fake(('package.path = "./?.lua;" .. package.path\ndofile %q'):format(
+      script), settings)
+    if result.err ~= "" then error(result.err, 2) end
+    printed = M.lines(result.out)
+    return printed
+  end
+end
+
 -- How often a line is in a log.
 function M.count(log, line)
   local n = 0
