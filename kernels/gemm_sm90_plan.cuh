@@ -66,8 +66,9 @@ struct A {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor; units of 16 bytes to a warpgroup's first, and from there. */
-  static constexpr unsigned long long kDescriptor = 0x4000004000010000;
+  /* The first MMA's descriptor, in two words: the start is in the lower one; units of 16 bytes
+  ** to a warpgroup's first, and from there. */
+  static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:512 */
   static DEVICE constexpr unsigned start(unsigned i) { return i * 512; }
   /* (1,4):(0,2) */
@@ -93,8 +94,9 @@ struct B {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor; units of 16 bytes to a warpgroup's first, and from there. */
-  static constexpr unsigned long long kDescriptor = 0x4000004000010000;
+  /* The first MMA's descriptor, in two words: the start is in the lower one; units of 16 bytes
+  ** to a warpgroup's first, and from there. */
+  static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:0 */
   static DEVICE constexpr unsigned start(unsigned) { return 0; }
   /* (1,4):(0,2) */
@@ -144,11 +146,11 @@ struct D {
   }
 };
 
-/* d = a * b, plus d where 'adds': a is (64, 16), b is (256, 16). */
-DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned long long a, unsigned long long b,
-                bool adds) {
+/* d = a * b, plus d where 'adds': a is (64, 16), b is (256, 16); lower words of their descriptors. */
+DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned a, unsigned b, bool adds) {
   asm volatile(
-      "{ .reg .pred adds; setp.ne.b32 adds, %130, 0; "
+      "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %132, 0; "
+      "mov.b64 a, {%128, %130}; mov.b64 b, {%129, %131}; "
       "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
       "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
@@ -158,7 +160,7 @@ DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned long long a, unsigned 
       "%92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
       "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "
       "%123, %124, %125, %126, %127"
-      "}, %128, %129, adds, 1, 1, 0, 0; }"
+      "}, a, b, adds, 1, 1, 0, 0; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
         "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
@@ -180,7 +182,7 @@ DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned long long a, unsigned 
         "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),
         "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
         "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-      : "l"(a), "l"(b), "r"((int)adds));
+      : "r"(a), "r"(b), "n"(A::kDescriptorHigh), "n"(B::kDescriptorHigh), "r"((int)adds));
 }
 
 /* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */

@@ -63,7 +63,7 @@ DEVICE void produce(Work work, unsigned shared, unsigned rank) {
 */
 template <class Work>
 DEVICE void consume(Work work, unsigned shared, unsigned rank) {
-  const unsigned warpgroup = threadIdx.x / kWarpgroup - 1;
+  const unsigned warpgroup = sm90::uniform(threadIdx.x / kWarpgroup) - 1;
   Place place;
   unsigned turns = 0, done = 0, buffer = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);

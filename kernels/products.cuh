@@ -17,12 +17,12 @@ DEVICE void clear(Accumulators &acc) {
 }
 
 template <class Operand>
-DEVICE unsigned long long descriptor(unsigned stages, unsigned warpgroup) {
+DEVICE unsigned descriptor(unsigned stages, unsigned warpgroup) {
   return Operand::kDescriptor + wgmma::units(stages) + Operand::start(warpgroup);
 }
 
 /* All k-steps of a stage, as one group of MMAs. */
-DEVICE void multiply(Accumulators &acc, unsigned long long a, unsigned long long b, bool adds) {
+DEVICE void multiply(Accumulators &acc, unsigned a, unsigned b, bool adds) {
   wgmma::fence();
 #pragma unroll
   for (int step = 0; step < plan::kSteps; step++)

@@ -22,6 +22,12 @@ DEVICE void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
+/*
+** What all lanes of a warp have, as a value of which the compiler knows that: what follows from it
+** is computed once for the warp, in uniform registers, as descriptors of MMAs are.
+*/
+DEVICE unsigned uniform(unsigned x) { return __shfl_sync(0xffffffff, x, 0); }
+
 DEVICE unsigned block_in_cluster() {
   unsigned rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

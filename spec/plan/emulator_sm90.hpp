@@ -213,6 +213,7 @@ template <int kCount>
 void give_registers() {}
 template <int kCount>
 void take_registers() {}
+inline unsigned uniform(unsigned x) { return x; }
 inline unsigned block_in_cluster() { return 0; }
 inline void cluster_barrier() { emulator::barrier(); }
 inline void wait_for_grid() {}

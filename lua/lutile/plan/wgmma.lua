@@ -75,16 +75,16 @@ local function modifiers(p)
 end
 
 local MMA = [[
-/* d = a * b, plus d where 'adds': a is (64, %d), b is (%d, %d). */
-DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned long long a, unsigned long long b,
-                bool adds) {
+/* d = a * b, plus d where 'adds': a is (64, %d), b is (%d, %d); lower words of their descriptors. */
+DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned a, unsigned b, bool adds) {
   asm volatile(
-      "{ .reg .pred adds; setp.ne.b32 adds, %%%d, 0; "
+      "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %%%d, 0; "
+      "mov.b64 a, {%%%d, %%%d}; mov.b64 b, {%%%d, %%%d}; "
       "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {"
 %s
-      "}, %%%d, %%%d, adds%s; }"
+      "}, a, b, adds%s; }"
       : %s
-      : "l"(a), "l"(b), "r"((int)adds));
+      : "r"(a), "r"(b), "n"(A::kDescriptorHigh), "n"(B::kDescriptorHigh), "r"((int)adds));
 }]]
 
 function M.source(p)
@@ -95,8 +95,8 @@ function M.source(p)
   local variables = table.concat(list(count, "        ", function(i)
     return ('"+%s"(d[%d])'):format(constraint, i)
   end), "\n        ")
-  return (MMA:format(k, n, k, count + 2, n, k, p.acc, p.dtype, p.dtype_b, names, count, count + 1,
-    modifiers(p), variables):gsub(" +\n", "\n"))
+  return (MMA:format(k, n, k, count + 4, count, count + 2, count + 1, count + 3, n, k, p.acc,
+    p.dtype, p.dtype_b, names, modifiers(p), variables):gsub(" +\n", "\n"))
 end
 
 return M
