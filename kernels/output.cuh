@@ -117,12 +117,11 @@ DEVICE void encode(unsigned *words, const plan::Compute *x) {
   }
 }
 
-/* One write of this thread to a buffer: values from 'first' on of an atom's sums. */
-DEVICE void write(unsigned buffer, const plan::Register *sums, unsigned atom, unsigned first,
-                  const Output &output, const Unit &unit) {
+/* Write i of this thread for a chunk: values from 'first' on of an atom's sums. */
+DEVICE void write(unsigned buffer, unsigned i, const plan::Register *sums, unsigned atom,
+                  unsigned first, const Output &output, const Unit &unit) {
   constexpr int kValues = plan::D::kBytesOfWrite / (int)sizeof(plan::Element::Bits);
   const unsigned thread = thread_of_tile();
-  const unsigned in_chunk = first % plan::D::kValuesOfChunk / kValues;
   plan::Compute x[kValues];
   unsigned words[(plan::D::kBytesOfWrite + 3) / 4];
 #pragma unroll
@@ -134,11 +133,21 @@ DEVICE void write(unsigned buffer, const plan::Register *sums, unsigned atom, un
   }
   encode<plan::Element, kValues>(words, x);
   const unsigned target = buffer + place<plan::D::kStoreMask>(plan::D::store(thread % kWarpgroup),
-                                                              plan::D::store_step(in_chunk));
+                                                              plan::D::store_step(i));
   if constexpr (plan::D::kBytesOfWrite == 16)
     sm90::store_matrices(target, words);
   else
     ptx::store_shared<plan::D::kBytesOfWrite>(target, words);
+}
+
+/* Columns of a tile for each value that a thread has of a row. */
+constexpr int kColumnsOfValue = plan::kBlockN / plan::kValuesOfAtom;
+
+/* Where a chunk starts in the tile: the last one ends with it, and may share columns with the one
+** before. */
+DEVICE constexpr int first_column(int chunk) {
+  constexpr int kLast = plan::kBlockN - plan::D::kChunkColumns;
+  return chunk * plan::D::kChunkColumns < kLast ? chunk * plan::D::kChunkColumns : kLast;
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
@@ -162,11 +171,12 @@ DEVICE void write_tile(const Output &output, const Accumulators &acc, const Unit
         buffers + (first_buffer + i) % plan::D::kBuffers * plan::D::kBufferBytes;
 #pragma unroll
     for (int j = 0; j < plan::D::kWrites; j++)
-      write(buffer, acc[atom], atom, chunk * plan::D::kValuesOfChunk + j * kStep, output, unit);
+      write(buffer, j, acc[atom], atom, first_column(chunk) / kColumnsOfValue + j * kStep, output,
+            unit);
     tma::fence_stores();
     if (is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
     sm90::barrier<kWarpgroup>(1 + warpgroup);
-    const int column = unit.n + chunk * plan::D::kChunkColumns;
+    const int column = unit.n + first_column(chunk);
     const int row =
         unit.m + (int)(plan::c_row(leader) + plan::c_row_step(atom * plan::kValuesOfAtom));
     if (output.is_for_threads(column))

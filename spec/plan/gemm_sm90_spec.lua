@@ -127,17 +127,23 @@ local function check_output(p)
   end
 end
 
--- Chunks beyond the first one: the same places, that many columns on.
+-- Chunks beyond the first one: the same places, that many columns on; all columns are in one.
 local function check_chunks(p)
   local o = p.D
   local c = result.layouts(p.mma, p.tile[1], p.tile[2])
   local atoms = p.tile[1] // (64 * p.sharers)
-  for v = 0, c.values - 1 do
-    local chunk, in_chunk = v // o.values_of_chunk, v % o.values_of_chunk
+  local written = {}
+  for chunk = 0, atoms * o.chunks - 1 do
     local atom = chunk // o.chunks
-    assert.equal(c.row_step(in_chunk) + c.row_step(atom * c.values // atoms), c.row_step(v))
-    assert.equal(c.column_step(in_chunk) + chunk % o.chunks * o.columns, c.column_step(v))
+    local first_column = math.min(chunk % o.chunks * o.columns, p.tile[2] - o.columns)
+    local first = atom * c.values // atoms + first_column // 2
+    for i = 0, o.values_of_chunk - 1 do
+      assert.equal(c.row_step(i) + c.row_step(atom * c.values // atoms), c.row_step(first + i))
+      assert.equal(c.column_step(i) + first_column, c.column_step(first + i))
+      written[first + i] = true
+    end
   end
+  for v = 0, c.values - 1 do assert.is_true(written[v]) end
 end
 
 local function text(tile) return ("%dx%d"):format(tile[1], tile[2]) end
@@ -162,6 +168,41 @@ describe("gemm_sm90", function()
       end)
     end
   end
+
+  for _, columns in ipairs { 48, 80, 112, 144, 176, 208, 240 } do
+    it(("multiplies and stores tiles of %d columns"):format(columns), function()
+      local tile = { 64, columns }
+      for _, out in ipairs { "f16", "f32", "u8" } do
+        for _, cluster in ipairs { { 1, 1 }, { 2, 1 } } do
+          local p = gemm_sm90.new { dtype = "f16", tile = tile, out = out, cluster = cluster }
+          check_operands(p)
+          check_output(p)
+          check_chunks(p)
+          local twice = p.D.chunks * p.D.columns - columns
+          assert.is_true((out == "u8" and 3 or 6) * twice <= columns)
+        end
+      end
+      for _, out in ipairs { "f16", "f32" } do
+        local p = gemm_sm90.new { dtype = "f16", tile = tile, out = out, reads_c = true }
+        check_output(p)
+        assert.equal(columns, p.D.chunks * p.D.columns)
+      end
+      assert.has_error(function()
+        gemm_sm90.new { dtype = "f16", tile = tile, out = "u8", reads_c = true }
+      end, ("D: no box of 8 lines or more divides the tile (64,%d) and the modes of a row-major "
+        .. "matrix"):format(columns))
+    end)
+  end
+
+  it("loads rows of tiles by narrower lines, where its columns are no whole lines", function()
+    local p = gemm_sm90.new { dtype = "f16", tile = { 64, 176 }, b_major = "row" }
+    assert.equal(32, p.B.width)
+    check_operands(p)
+    assert.has_error(function()
+      gemm_sm90.new { dtype = "f16", tile = { 64, 176 }, cluster = { 2, 1 }, b_major = "row" }
+    end, "B: 88 rows of f16 are no lines of 16, 32 or 64 elements that TMA takes from a row-major "
+      .. "matrix")
+  end)
 
   for _, dtype in ipairs { "tf32", "e4m3", "e5m2", "s8", "u8" } do
     it("multiplies what it loads: " .. dtype, function()
@@ -282,8 +323,8 @@ describe("gemm_sm90 says", function()
     ["sums of bf16 products are not f16"] = { dtype = "bf16", acc = "f16" },
     ["B: MMAs take e4m3 along k only, and it is contiguous along its rows"] =
       { dtype = "e4m3", b_major = "row" },
-    ["tile: 144 columns, where multiples of 32 to 256 there are"] =
-      { dtype = "f16", tile = { 128, 144 } },
+    ["tile: 136 columns, where multiples of 16 from 32 to 256 there are"] =
+      { dtype = "f16", tile = { 128, 136 } },
     ["tile: 320 rows are not those of 2 warpgroups, 64 each"] =
       { dtype = "f16", tile = { 320, 64 } },
     ["tile: 256 registers of sums, and a thread has 232 in all"] =

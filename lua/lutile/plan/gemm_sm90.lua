@@ -228,12 +228,13 @@ end
 
 -- ---- Checks ------------------------------------------------------------------------------------
 
-local MOST_COLUMNS, UNIT_COLUMNS = 256, 32
+local LEAST_COLUMNS, MOST_COLUMNS, UNIT_COLUMNS = 32, 256, 16
 
 local function check_tile(p)
   local m, n, k = p.tile[1], p.tile[2], p.tile[3]
-  if n < UNIT_COLUMNS or n > MOST_COLUMNS or n % UNIT_COLUMNS ~= 0 then
-    fail("tile: %d columns, where multiples of %d to %d there are", n, UNIT_COLUMNS, MOST_COLUMNS)
+  if n < LEAST_COLUMNS or n > MOST_COLUMNS or n % UNIT_COLUMNS ~= 0 then
+    fail("tile: %d columns, where multiples of %d from %d to %d there are", n, UNIT_COLUMNS,
+      LEAST_COLUMNS, MOST_COLUMNS)
   end
   if m > 256 or m % (ROWS * p.sharers) ~= 0 then
     fail("tile: %d rows are not those of %d warpgroups, %d each", m, p.sharers, ROWS)
@@ -297,7 +298,7 @@ new{dtype =, ...}: the plan for
   d_align   bytes that D's address and strides are multiples of, where those are not TMA's 16
   batched   {A = false, B = false}: one matrix for all batches
   most_rows   M is no more than that: a tile of 64 rows loads no others
-  tile      {rows, columns}: of 64 to 256, and 32 to 256 in steps of 32
+  tile      {rows, columns}: of 64 to 256, and 32 to 256 in steps of 16
   consumers, ping_pong   warpgroups, and whether they take turns with tiles instead of sharing each:
             two do unless 'tile' is given
   splits, least_stages   tiles that would leave most multiprocessors idle are divided along k in at

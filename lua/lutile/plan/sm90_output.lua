@@ -38,12 +38,26 @@ local function check_place(o, thread, step)
   return from, by, mask * o.bytes
 end
 
--- A chunk has the columns of one line, as many as fit, and all rows of an MMA.
+-- Parts of a tile's columns that are written twice: a sixth at most, or a third if need be.
+local FEW, MORE = 6, 3
+
+-- A chunk has the columns of one line, as many as fit, and all rows of an MMA. Where the tile's
+-- columns are no whole lines, the last chunk ends where they end, and writes some columns again: not
+-- if C, which may be D, is read.
 local function choose_chunk(p, o)
   local inner, most = o.modes.inner[2][1], p.line_bytes or operand.LINE_BYTES
-  o.width = operand.widest_swizzle(o.bytes, function(line)
-    return line * o.bytes <= most and p.tile[2] % line == 0 and (inner or line) % line == 0
-  end)
+  local columns = p.tile[2]
+  local function widest(most_twice)
+    return operand.widest_swizzle(o.bytes, function(line)
+      return line * o.bytes <= most and line <= columns and (inner or line) % line == 0
+        and -columns % line <= most_twice
+    end)
+  end
+  if inner or p.reads_c then
+    o.width = widest(0)
+  else
+    o.width = widest(columns // FEW) or widest(columns // MORE)
+  end
   o.box_rows = tma_modes.longest_run(o.modes, 1, ROWS, 8)
   if not o.width or not o.box_rows then
     fail("D: no box of 8 lines or more divides the tile (%d,%d) and the modes of %s", p.tile[1],
@@ -101,7 +115,7 @@ function M.new(p)
     { ROWS, o.columns }))
   o.boxes = make_layout(ROWS // o.box_rows, o.box_rows)
   o.elements = composition(o.shared, make_layout({ o.columns, ROWS }, { ROWS, 1 }))
-  o.chunks = p.tile[2] // o.columns
+  o.chunks = (p.tile[2] + o.columns - 1) // o.columns
   find_writes(p, o)
   o.buffer_bytes = ROWS * o.columns * o.bytes
   return o
