@@ -66,8 +66,8 @@ struct A {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor, in two words: the start is in the lower one; units of 16 bytes
-  ** to a warpgroup's first, and from there. */
+  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and from
+  ** there, which the lower word counts. */
   static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:512 */
   static DEVICE constexpr unsigned start(unsigned i) { return i * 512; }
@@ -94,8 +94,8 @@ struct B {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor, in two words: the start is in the lower one; units of 16 bytes
-  ** to a warpgroup's first, and from there. */
+  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and from
+  ** there, which the lower word counts. */
   static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:0 */
   static DEVICE constexpr unsigned start(unsigned) { return 0; }
@@ -146,7 +146,7 @@ struct D {
   }
 };
 
-/* d = a * b, plus d where 'adds': a is (64, 16), b is (256, 16); lower words of their descriptors. */
+/* d = a * b, plus d where 'adds': by their descriptors' lower words, a is (64, 16), b (256, 16). */
 DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned a, unsigned b, bool adds) {
   asm volatile(
       "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %132, 0; "

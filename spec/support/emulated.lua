@@ -103,7 +103,8 @@ local function emulate_wgmma(text)
     local rows_a, rows_b = asm:match ", adds, 1, 1, (%d), (%d);"
     return ("wgmma::multiply<%s, %s, element::%s, element::%s, element::%s, %s, %s>"
       .. "(d, (unsigned long long)A::kDescriptorHigh << 32 | a, "
-      .. "(unsigned long long)B::kDescriptorHigh << 32 | b, adds);"):format(n, k, sum, a, b, rows_a or 0, rows_b or 0)
+      .. "(unsigned long long)B::kDescriptorHigh << 32 | b, adds);"):format(n, k, sum, a, b,
+      rows_a or 0, rows_b or 0)
   end))
 end
 

@@ -42,8 +42,8 @@ end
 local FEW, MORE = 6, 3
 
 -- A chunk has the columns of one line, as many as fit, and all rows of an MMA. Where the tile's
--- columns are no whole lines, the last chunk ends where they end, and writes some columns again: not
--- if C, which may be D, is read.
+-- columns are no whole lines, the last chunk ends where they end, and writes some columns again:
+-- not if C, which may be D, is read.
 local function choose_chunk(p, o)
   local inner, most = o.modes.inner[2][1], p.line_bytes or operand.LINE_BYTES
   local columns = p.tile[2]

@@ -75,7 +75,7 @@ local function modifiers(p)
 end
 
 local MMA = [[
-/* d = a * b, plus d where 'adds': a is (64, %d), b is (%d, %d); lower words of their descriptors. */
+/* d = a * b, plus d where 'adds': by their descriptors' lower words, a is (64, %d), b (%d, %d). */
 DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned a, unsigned b, bool adds) {
   asm volatile(
       "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %%%d, 0; "
