@@ -66,8 +66,8 @@ struct A {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and from
-  ** there, which the lower word counts. */
+  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and
+  ** from there, which the lower word counts. */
   static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:512 */
   static DEVICE constexpr unsigned start(unsigned i) { return i * 512; }
@@ -94,8 +94,8 @@ struct B {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and from
-  ** there, which the lower word counts. */
+  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and
+  ** from there, which the lower word counts. */
   static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:0 */
   static DEVICE constexpr unsigned start(unsigned) { return 0; }
