@@ -45,13 +45,14 @@ describe("plan.gemm", function()
   for _, case in ipairs {
     { 512, 512, 512, "64x32x64", true }, { 1024, 1024, 1024, "64x128x64", true },
     { 2048, 2048, 2048, "128x256x64", true },
-    { 4096, 4096, 4096, "128x256x64", false, cluster = 2 },
-    { 4000, 8192, 16384, "128x256x64", false, cluster = 2 },
+    { 4096, 4096, 4096, "128x256x64", false, cluster = 2, group = 8 },
+    { 4000, 8192, 16384, "128x256x64", false, cluster = 2, group = 8 },
+    { 4096, 14336, 4096, "128x176x64", false, cluster = 2, group = 8 },
     { 3968, 8192, 16384, "128x256x64", false, skew = 1500 },
     { 8192, 8192, 8192, "128x192x64", false },
     { 8192, 8192, 1024, "128x192x64", false, group = 64 },
     { 4000, 4100, 4104, "256x128x64", false, cluster = 2, group = 8 },
-    { 128, 8192, 8192, "64x128x64", true, cluster = 2 },
+    { 128, 8192, 8192, "64x128x64", true, cluster = 2, group = 8 },
     { 16, 8192, 8192, "64x64x64", true, most_rows = 16 },
   } do
     local m, n, k, tile, is_short = table.unpack(case)
@@ -65,6 +66,13 @@ describe("plan.gemm", function()
       assert.equal(case.most_rows, p.most_rows)
     end)
   end
+
+  it("takes tiles of whole lines where rows of B or C ask for them", function()
+    for _, changes in ipairs { { b_major = "row" }, { beta = true } } do
+      changes.M, changes.N, changes.K, changes.multiprocessors = 4096, 14336, 4096, 132
+      assert.equal("128x256x64", table.concat(gemm(changes).tile, "x"))
+    end
+  end)
 
   it("divides tiles along k where there are few", function()
     local p = gemm { M = 256, N = 256, K = 4096, multiprocessors = 132 }

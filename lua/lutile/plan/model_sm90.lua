@@ -4,20 +4,21 @@
 local M = {}
 
 -- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
--- cores' rate such tiles reach where there are many of them.
+-- cores' rate such tiles reach where there are many of them; the elements' bytes with which blocks
+-- on top of each other load B for each other.
 local CANDIDATES = {
-  { tile = { 128, 256 }, rate = 1.01 },
-  { tile = { 256, 128 }, rate = 1 },
-  { tile = { 128, 192 }, ping_pong = true, rate = 0.99 },
+  { tile = { 128, 256 }, rate = 1.01, paired = { [1] = true, [2] = true, [4] = true } },
+  { tile = { 256, 128 }, rate = 1, paired = { [1] = true, [2] = true, [4] = true } },
+  { tile = { 128, 192 }, ping_pong = true, rate = 0.99, paired = { [1] = true } },
+  { tile = { 128, 176 }, ping_pong = true, rate = 0.975, paired = { [1] = true, [2] = true } },
   { tile = { 128, 128 }, ping_pong = true, rate = 0.93 },
   { tile = { 64, 128 }, rate = 0.77 },
   { tile = { 128, 64 }, rate = 0.61 },
   { tile = { 64, 64 }, rate = 0.55 },
   { tile = { 64, 32 }, rate = 0.3 },
 }
-local LARGE, LARGE_OF_BYTES = CANDIDATES[1], CANDIDATES[4] -- for sizes that are not known
+local LARGE, LARGE_OF_BYTES = CANDIDATES[1], CANDIDATES[5] -- for sizes that are not known
 local IN_TURN = { [1] = 1, [2] = 1, [4] = 0.85 } -- of that rate, by an element's bytes
-local SHARED = { [1] = 0.93, [2] = 1, [4] = 1 }
 
 local LINE_BYTES = 128                            -- of k, of a stage
 local RATE = { [1] = 12e6, [2] = 6e6, [4] = 3e6 } -- FLOP of a multiprocessor in a us
@@ -42,7 +43,7 @@ local function count_tiles(c, s)
 end
 
 local function rate_of(c, bytes)
-  return RATE[bytes] * c.rate * (c.ping_pong and IN_TURN or SHARED)[bytes]
+  return RATE[bytes] * c.rate * (c.ping_pong and IN_TURN[bytes] or 1)
 end
 
 -- us of a multiprocessor for a tile.
@@ -63,14 +64,19 @@ local function estimate(c, s, parts)
     + (parts > 1 and COMBINE + COMBINE_EACH * area or 0)
 end
 
--- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors}: the candidate with the least time, the
--- parts of its tiles, and that time; without M, sizes that are known at launch only, one for large
--- products.
+-- Columns of tiles that any operand and any output divide into lines.
+local UNIT_COLUMNS = 32
+
+local function fits(c, s) return not s.whole_lines or c.tile[2] % UNIT_COLUMNS == 0 end
+
+-- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors, whole_lines}: the candidate with the
+-- least time, the parts of its tiles, and that time; without M, sizes that are known at launch only,
+-- one for large products. 'whole_lines': of UNIT_COLUMNS columns or a multiple.
 function M.choose(s)
   if not s.M then return s.bytes == 1 and LARGE_OF_BYTES or LARGE, 1 end
   local best, best_parts, least
   for _, c in ipairs(CANDIDATES) do
-    for _, parts in ipairs { 1, count_parts(count_tiles(c, s), s) } do
+    for _, parts in ipairs(fits(c, s) and { 1, count_parts(count_tiles(c, s), s) } or {}) do
       local time = estimate(c, s, parts)
       if not least or time < least then best, best_parts, least = c, parts, time end
     end
@@ -87,7 +93,9 @@ function M.choose_for_groups(list)
       if not s.M then return CANDIDATES[1] end
       busy = busy + count_tiles(c, s) * time_of_tile(c, s)
     end
-    if not least or busy < least then best, least = c, busy end
+    if fits(c, { whole_lines = true }) and (not least or busy < least) then
+      best, least = c, busy
+    end
   end
   return best
 end
@@ -99,25 +107,23 @@ function M.most_rows(s) return s.M and s.M > 0 and s.M <= 64 and s.M or nil end
 
 -- Rows of tiles that go down together where k is so short that all of A stays in the L2.
 local SHORT_K, LONG_GROUP = 1024, 64
+local SMALL_GROUP = 8 -- of tiles of 256 rows and of pairs
 
 -- Whether pairs of tiles on top of each other leave none over.
 local function comes_in_pairs(c, s) return s.M and ceil_div(s.M, c.tile[1]) % 2 == 0 end
 
--- Candidates whose blocks load B for each other, by columns; by an element's bytes.
-local PAIRED = { [1] = { [128] = true }, [2] = { [256] = true }, [4] = { [256] = true } }
-
-local function cluster_of(c, s, is_short)
+local function is_paired(c, s, is_short)
   local rows, columns = c.tile[1], c.tile[2]
-  if rows == 64 and columns == 128 and s.M and s.M > 64 and s.M <= 128 then return { 2, 1 } end
-  local is_paired = rows == 256 or rows == 128 and PAIRED[s.bytes][columns]
-  return is_paired and not is_short and comes_in_pairs(c, s) and { 2, 1 } or nil
+  if rows == 64 and columns == 128 and s.M and s.M > 64 and s.M <= 128 then return true end
+  return c.paired and c.paired[s.bytes] and not is_short and comes_in_pairs(c, s)
 end
 
 -- What goes with a candidate for these sizes: options of the plan.
 function M.more(c, s, time)
   local is_short = M.is_short(time)
-  local more = { cluster = cluster_of(c, s, is_short) }
-  if c.tile[1] == 256 then more.group = 8 end
+  local more = {}
+  if is_paired(c, s, is_short) then more.cluster = { 2, 1 } end
+  if c.tile[1] == 256 or more.cluster then more.group = SMALL_GROUP end
   if s.K and s.K <= SHORT_K and not is_short then more.group = LONG_GROUP end
   if not (more.cluster or c.ping_pong or c.tile[1] == 64 or is_short) then more.skew = SKEW end
   return more

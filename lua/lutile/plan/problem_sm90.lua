@@ -72,8 +72,9 @@ local function is_known(...)
 end
 
 -- What the model of the chip wants to know; sizes only where they do not come with the launch.
-local function sizes_of(p, a, d)
-  local sizes = { bytes = a.bytes, out_bytes = d.bytes, multiprocessors = p.multiprocessors }
+local function sizes_of(p, a, b, d)
+  local sizes = { bytes = a.bytes, out_bytes = d.bytes, multiprocessors = p.multiprocessors,
+    whole_lines = b.unit == "row" or p.reads_c or p.direct }
   if is_known(d.row.extent, d.column.extent, a.column.extent, d.batch.extent) then
     sizes.M, sizes.N, sizes.K, sizes.L = d.row.extent, d.column.extent, a.column.extent,
       d.batch.extent
@@ -82,8 +83,8 @@ local function sizes_of(p, a, d)
 end
 
 -- The tile and what goes with it, unless the script has chosen.
-local function choose_tile(p, a, d)
-  local sizes = sizes_of(p, a, d)
+local function choose_tile(p, a, b, d)
+  local sizes = sizes_of(p, a, b, d)
   p.most_rows = model.most_rows(sizes)
   if p.tile or p.ping_pong ~= nil then return end
   local choice, parts, time = model.choose(sizes)
@@ -115,7 +116,7 @@ function M.plan(p, a, b, d)
   check_operand(p, b, p.dtype_b)
   choose_writer(p, d)
   describe(p, a, b, d)
-  choose_tile(p, a, d)
+  choose_tile(p, a, b, d)
   p.a_major, p.b_major = major_of(a), major_of(b)
   p.title = ("gemm: %s x %s -> %s, sums of %s, by wgmma"):format(p.dtype, p.dtype_b, p.out, p.acc)
   return gemm_sm90.new(p)

@@ -94,7 +94,8 @@ local SM90_FIELDS = { template = true, tile = true, stages = true, cluster = tru
   splits = true, group = true, dependent = true, skew = true }
 
 local SM90_TILES = { { 64, 32 }, { 64, 64 }, { 64, 128 }, { 64, 256 }, { 128, 64 }, { 128, 96 },
-  { 128, 128 }, { 128, 160 }, { 128, 192 }, { 128, 256 }, { 192, 128 }, { 256, 96 }, { 256, 128 } }
+  { 128, 128 }, { 128, 160 }, { 128, 176 }, { 128, 192 }, { 128, 256 }, { 192, 128 }, { 256, 96 },
+  { 256, 128 }, { 256, 160 } }
 
 -- As many stages as fit; tiles in parts where there are too few for all multiprocessors, else in
 -- clusters.
