@@ -70,7 +70,7 @@ local UNIT_COLUMNS = 32
 local function fits(c, s) return not s.whole_lines or c.tile[2] % UNIT_COLUMNS == 0 end
 
 -- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors, whole_lines}: the candidate with the
--- least time, the parts of its tiles, and that time; without M, sizes that are known at launch only,
+-- least time, the parts of its tiles, and that time; without M, where sizes come with the launch,
 -- one for large products. 'whole_lines': of UNIT_COLUMNS columns or a multiple.
 function M.choose(s)
   if not s.M then return s.bytes == 1 and LARGE_OF_BYTES or LARGE, 1 end
