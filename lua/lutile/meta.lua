@@ -1984,6 +1984,10 @@ function Stream:wait(event) end
 ---@return lutile.cuda.Graph
 function Stream:capture(f) end
 
+---A graph that is being recorded keeps these values, as it keeps the arguments of launches: for
+---tensors that a kernel reaches by addresses in memory. Nothing else happens.
+function Stream:keep(...) end
+
 ---Frees it. It may be called any number of times.
 function Stream:close() end
 

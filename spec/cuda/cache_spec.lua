@@ -155,6 +155,16 @@ describe("the cache", function()
     assert.matches("^compiled", run(nil, 1, "LUTILE_CACHE_SIZE=1").out)
   end)
 
+  it_compiles("takes its usual size where the one that is asked for is no number", function()
+    for _, size in ipairs { "x", "10x", "-1", "1e3" } do
+      local result = run(nil, 1, "LUTILE_CACHE_SIZE=" .. size)
+      assert.matches(("LUTILE_CACHE_SIZE is '%s', and not a number of MiB: 512 are taken")
+        :format(size), result.err, 1, true)
+      assert.equal(0, result.code)
+    end
+    assert.equal("", run(nil, 1, "LUTILE_CACHE_SIZE=0").err)
+  end)
+
   it_compiles("does without where no folder is named", function()
     local result = command.run("-W " .. command.quote(script), nil,
       "env -u LUTILE_CACHE -u XDG_CACHE_HOME -u HOME")

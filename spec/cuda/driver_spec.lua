@@ -455,6 +455,26 @@ try(s.capture, s, function() s:close() end)
     assert.matches("the stream was closed while it recorded", out[7])
     assert.equal(2, support.count(result.log, "launch graph"))
   end)
+
+  it_pretends("a graph keeps what its stream was told to keep while it recorded", function()
+    local result = run [[
+local k = cuda.compile { name = "f", source = 'extern "C" __global__ void f() {}' }
+local s = cuda.stream()
+s:keep(cuda.tensor("s32", 100))
+collectgarbage()
+print(cuda.used())
+local g = s:capture(function(stream)
+  stream:keep(cuda.tensor("s32", 100), nil, { cuda.tensor("s32", 10) })
+  k:launch { stream = stream } ()
+end)
+collectgarbage()
+print(cuda.used())
+g:close()
+collectgarbage()
+print(cuda.used())
+]]
+    assert.same({ "0", "440", "0" }, lines(result.out))
+  end)
 end)
 
 -- LT072

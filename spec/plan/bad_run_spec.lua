@@ -275,4 +275,26 @@ print(select(2, pcall(f)))]], { FAKE_CUDA_CAPABILITY = 90 })
       assert.equal("", result.err)
       assert.equal("true\nC of group 1: the tensor's memory was freed\n", result.out)
     end)
+
+  support.with_fake(it, pending)("is kept by a graph, with its tensors", function()
+    local result = support.run_with_fake([=[
+local cuda, parse = require "lutile.cuda", lutile.parse
+local function tensor() return cuda.tensor("f16", parse "(64,64):(64,1)") end
+local kept = setmetatable({}, { __mode = "v" })
+local stream = cuda.stream()
+local graph = stream:capture(function()
+  local g = { A = tensor(), B = tensor(), C = tensor() }
+  kept.A, kept.B, kept.C = g.A, g.B, g.C
+  lutile.plan.grouped_gemm { groups = { g } }:run({ g }, { stream = stream })
+end)
+collectgarbage()
+collectgarbage()
+print(kept.A ~= nil and kept.B ~= nil and kept.C ~= nil)
+graph:close()
+collectgarbage()
+collectgarbage()
+print(kept.A, kept.B, kept.C)]=], { FAKE_CUDA_CAPABILITY = 90 })
+    assert.equal("", result.err)
+    assert.equal("true\nnil\tnil\tnil\n", result.out)
+  end)
 end)

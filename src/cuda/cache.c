@@ -73,12 +73,15 @@ bool ltD_is_private(const struct stat *s) {
   return (s->st_uid == geteuid() || s->st_uid == 0) && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-static uint64_t read_limit(void) {
+static uint64_t read_limit(ltD_cache *cache) {
   const char *text = getenv("LUTILE_CACHE_SIZE"); /* in MiB */
   char *end;
   if (!is_set(text)) return DEFAULT_LIMIT;
   unsigned long long size = strtoull(text, &end, 10);
-  return *end == '\0' && size < (1u << 30) ? (uint64_t)size << 20 : DEFAULT_LIMIT;
+  if (end != text && *end == '\0' && size < (1u << 30)) return (uint64_t)size << 20;
+  refuse(cache, "LUTILE_CACHE_SIZE is '%.40s', and not a number of MiB: %d are taken", text,
+         (int)(DEFAULT_LIMIT >> 20));
+  return DEFAULT_LIMIT;
 }
 
 static void open_folder(ltD_cache *cache, char *path) {
@@ -99,7 +102,7 @@ bool ltD_cache_open(ltD_cache *cache, const lt_allocator *allocator) {
   if (cache->looked) return cache->directory >= 0;
   cache->looked = true;
   cache->directory = -1;
-  cache->limit = read_limit();
+  cache->limit = read_limit(cache);
   if (!name_folder(path)) {
     refuse(cache, "no cache folder: LUTILE_CACHE, XDG_CACHE_HOME and HOME are not set");
     return false;

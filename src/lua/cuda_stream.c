@@ -176,6 +176,17 @@ void ltL_keep_in_capture(lua_State *L, int stream, int index) {
   lua_pop(L, 1);
 }
 
+/*
+** stream:keep(...): a graph that is being recorded keeps these values, as it keeps the arguments of
+** launches: for what a kernel reaches by addresses in memory. Else nothing happens.
+*/
+static int stream_keep(lua_State *L) {
+  ltL_stream *s = check_stream(L, 1);
+  for (int i = 2; s->capturing && i <= lua_gettop(L); i++)
+    if (!lua_isnoneornil(L, i)) ltL_keep_in_capture(L, 1, i);
+  return 0;
+}
+
 static graph *check_graph(lua_State *L, int index) { return luaL_checkudata(L, index, GRAPH); }
 
 /* Runs the function at slot 2 while the stream at slot 1 records; what it raises is raised again. */
@@ -274,6 +285,7 @@ static const luaL_Reg stream_methods[] = {{"capture", stream_capture},
                                           {"close", close_stream},
                                           {"device", stream_device},
                                           {"handle", stream_handle},
+                                          {"keep", stream_keep},
                                           {"query", stream_query},
                                           {"wait", stream_wait},
                                           {"synchronize", stream_synchronize},

@@ -200,6 +200,7 @@ local function prepare_shared(cuda, p, groups, options)
   local tensors, count = tensors_of(groups), #packed
   return function()
     for _, t in ipairs(tensors) do run.address(t[1], t[2]) end -- none was freed
+    if options.stream then options.stream:keep(tensors) end
     launch(table_of_groups, firsts, count, alpha, beta)
   end
 end
