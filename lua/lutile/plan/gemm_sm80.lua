@@ -139,7 +139,7 @@ function M.new(options)
     p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages
     p.blocks = p.blocks or choice.blocks
   end
-  p.warps, p.stages = p.warps or { 2, 2 }, p.stages or (p.arch < 80 and 2 or 3)
+  p.warps, p.stages = p.warps or tile.warps(p), p.stages or (p.arch < 80 and 2 or 3)
   p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
     p.permutation)
   check_steps(p)

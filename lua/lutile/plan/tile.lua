@@ -91,6 +91,17 @@ function M.choose(p)
     blocks = choice.blocks }
 end
 
+local MOST_SUMS = 128 -- registers of a thread: more of them would leave too few for the rest
+local SUM_BYTES = { f16 = 2, f64 = 8 }
+
+-- Warps for a tile that is given: four, or eight where the sums would not fit into the registers of
+-- four.
+function M.warps(p)
+  local words = p.tile[1] * p.tile[2] * (SUM_BYTES[p.acc] or 4) // 4
+  if words <= MOST_SUMS * 4 * 32 then return { 2, 2 } end
+  return p.tile[1] > p.tile[2] and { 4, 2 } or { 2, 4 }
+end
+
 -- ---- Checks ------------------------------------------------------------------------------------
 
 local function fail(message, ...)
