@@ -17,8 +17,10 @@
 
 /* ---- The work of a launch ------------------------------------------------------------------- */
 
-/* One product, or a batch of them. */
+/* One product, or a batch of them; k is not 0. */
 struct Gemm {
+  static constexpr bool kMayBeEmpty = false;
+
   Schedule schedule;
   const tma::Map &map_a, &map_b;
   Output to;
@@ -48,6 +50,7 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
              long long d0, long long d1, long long d2, long long d3, long long c0, long long c1,
              long long c2, long long c3, int m, int n, int k, int batches, plan::Compute alpha,
              plan::Compute beta) {
+  plan::Sums::declare();
   extern __shared__ __align__(1024) char shared[];
   const unsigned start = ptx::shared_address(shared);
   const unsigned rank = kCluster == 1 ? 0 : sm90::block_in_cluster();

@@ -27,6 +27,8 @@ static_assert(sizeof(Group) == 512, "as lutile.plan.gemm_sm90 says");
 ** the group that it was in: its tiles come in order.
 */
 struct Groups {
+  static constexpr bool kMayBeEmpty = true; /* k may be 0 */
+
   const Group *groups;
   const int *first;
   int group_count;
@@ -68,6 +70,7 @@ struct Groups {
 extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
     __launch_bounds__(plan::kThreads, 1) gemm(const void *groups, const int *first, int count,
                                               plan::Compute alpha, plan::Compute beta) {
+  plan::Sums::declare();
   extern __shared__ __align__(1024) char shared[];
   const unsigned start = ptx::shared_address(shared);
   const unsigned rank = kCluster == 1 ? 0 : sm90::block_in_cluster();

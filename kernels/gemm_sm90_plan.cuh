@@ -17,7 +17,7 @@ constexpr int kBlockK = 64;
 constexpr int kSteps = 4;  /* of k, of a stage */
 constexpr int kAtomsM = 1;  /* of a warpgroup */
 constexpr int kValuesOfAtom = 128;  /* of a thread */
-constexpr int kRegistersOfAtom = 128;
+constexpr int kRegistersOfPiece = 32;  /* of a thread's sums */
 constexpr int kPromote = 0;  /* stages whose sums are added up as f32, where not 0 */
 constexpr int kStages = 4;
 constexpr int kConsumers = 2;  /* warpgroups */
@@ -129,6 +129,7 @@ struct D {
 
   static constexpr bool kByTma = true;  /* else by threads, so many elements at once: */
   static constexpr int kVector = 1;
+  static constexpr bool kEndsInUnits = false;  /* rows: of 16 bytes */
 
   /* Boxes of a chunk: their first rows, and bytes in a buffer. */
   static constexpr int kBoxes = 1;
@@ -146,43 +147,137 @@ struct D {
   }
 };
 
-/* d = a * b, plus d where 'adds': by their descriptors' lower words, a is (64, 16), b (256, 16). */
-DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned a, unsigned b, bool adds) {
+/*
+** Sums of a thread: registers of PTX, of which C++ has a piece at once. As variables in loops they
+** would take most of the time of compiling.
+*/
+struct Sums {
+  static constexpr bool kScaled = true;  /* read_scaled is what there is */
+
+  /* Where a kernel starts: PTX knows names from there on. */
+  static DEVICE void declare() { asm volatile(".reg .b32 sum<128>;"); }
+
+  /* All are 0. */
+  static DEVICE void clear() {
+    asm volatile(
+        "mov.b32 sum0, 0; mov.b32 sum1, 0; mov.b32 sum2, 0; mov.b32 sum3, 0; mov.b32 sum4, 0; "
+        "mov.b32 sum5, 0; mov.b32 sum6, 0; mov.b32 sum7, 0; mov.b32 sum8, 0; mov.b32 sum9, 0; "
+        "mov.b32 sum10, 0; mov.b32 sum11, 0; mov.b32 sum12, 0; mov.b32 sum13, 0; mov.b32 sum14, 0; "
+        "mov.b32 sum15, 0; mov.b32 sum16, 0; mov.b32 sum17, 0; mov.b32 sum18, 0; mov.b32 sum19, 0; "
+        "mov.b32 sum20, 0; mov.b32 sum21, 0; mov.b32 sum22, 0; mov.b32 sum23, 0; mov.b32 sum24, 0; "
+        "mov.b32 sum25, 0; mov.b32 sum26, 0; mov.b32 sum27, 0; mov.b32 sum28, 0; mov.b32 sum29, 0; "
+        "mov.b32 sum30, 0; mov.b32 sum31, 0; mov.b32 sum32, 0; mov.b32 sum33, 0; mov.b32 sum34, 0; "
+        "mov.b32 sum35, 0; mov.b32 sum36, 0; mov.b32 sum37, 0; mov.b32 sum38, 0; mov.b32 sum39, 0; "
+        "mov.b32 sum40, 0; mov.b32 sum41, 0; mov.b32 sum42, 0; mov.b32 sum43, 0; mov.b32 sum44, 0; "
+        "mov.b32 sum45, 0; mov.b32 sum46, 0; mov.b32 sum47, 0; mov.b32 sum48, 0; mov.b32 sum49, 0; "
+        "mov.b32 sum50, 0; mov.b32 sum51, 0; mov.b32 sum52, 0; mov.b32 sum53, 0; mov.b32 sum54, 0; "
+        "mov.b32 sum55, 0; mov.b32 sum56, 0; mov.b32 sum57, 0; mov.b32 sum58, 0; mov.b32 sum59, 0; "
+        "mov.b32 sum60, 0; mov.b32 sum61, 0; mov.b32 sum62, 0; mov.b32 sum63, 0; mov.b32 sum64, 0; "
+        "mov.b32 sum65, 0; mov.b32 sum66, 0; mov.b32 sum67, 0; mov.b32 sum68, 0; mov.b32 sum69, 0; "
+        "mov.b32 sum70, 0; mov.b32 sum71, 0; mov.b32 sum72, 0; mov.b32 sum73, 0; mov.b32 sum74, 0; "
+        "mov.b32 sum75, 0; mov.b32 sum76, 0; mov.b32 sum77, 0; mov.b32 sum78, 0; mov.b32 sum79, 0; "
+        "mov.b32 sum80, 0; mov.b32 sum81, 0; mov.b32 sum82, 0; mov.b32 sum83, 0; mov.b32 sum84, 0; "
+        "mov.b32 sum85, 0; mov.b32 sum86, 0; mov.b32 sum87, 0; mov.b32 sum88, 0; mov.b32 sum89, 0; "
+        "mov.b32 sum90, 0; mov.b32 sum91, 0; mov.b32 sum92, 0; mov.b32 sum93, 0; mov.b32 sum94, 0; "
+        "mov.b32 sum95, 0; mov.b32 sum96, 0; mov.b32 sum97, 0; mov.b32 sum98, 0; mov.b32 sum99, 0; "
+        "mov.b32 sum100, 0; mov.b32 sum101, 0; mov.b32 sum102, 0; mov.b32 sum103, 0; "
+        "mov.b32 sum104, 0; mov.b32 sum105, 0; mov.b32 sum106, 0; mov.b32 sum107, 0; "
+        "mov.b32 sum108, 0; mov.b32 sum109, 0; mov.b32 sum110, 0; mov.b32 sum111, 0; "
+        "mov.b32 sum112, 0; mov.b32 sum113, 0; mov.b32 sum114, 0; mov.b32 sum115, 0; "
+        "mov.b32 sum116, 0; mov.b32 sum117, 0; mov.b32 sum118, 0; mov.b32 sum119, 0; "
+        "mov.b32 sum120, 0; mov.b32 sum121, 0; mov.b32 sum122, 0; mov.b32 sum123, 0; "
+        "mov.b32 sum124, 0; mov.b32 sum125, 0; mov.b32 sum126, 0; mov.b32 sum127, 0;");
+  }
+
+  /* The sums of a piece, times alpha. */
+  static DEVICE void read_scaled(int piece, float alpha, float (&d)[kRegistersOfPiece]) {
+    asm volatile(
+        "{ .reg .pred p;"
+        "setp.ge.u32 p, %32, 2; @p bra from2;"
+        "setp.ge.u32 p, %32, 1; @p bra from1;"
+        "mul.f32 %0, sum0, %33; mul.f32 %1, sum1, %33; mul.f32 %2, sum2, %33; "
+        "mul.f32 %3, sum3, %33; mul.f32 %4, sum4, %33; mul.f32 %5, sum5, %33; "
+        "mul.f32 %6, sum6, %33; mul.f32 %7, sum7, %33; mul.f32 %8, sum8, %33; "
+        "mul.f32 %9, sum9, %33; mul.f32 %10, sum10, %33; mul.f32 %11, sum11, %33; "
+        "mul.f32 %12, sum12, %33; mul.f32 %13, sum13, %33; mul.f32 %14, sum14, %33; "
+        "mul.f32 %15, sum15, %33; mul.f32 %16, sum16, %33; mul.f32 %17, sum17, %33; "
+        "mul.f32 %18, sum18, %33; mul.f32 %19, sum19, %33; mul.f32 %20, sum20, %33; "
+        "mul.f32 %21, sum21, %33; mul.f32 %22, sum22, %33; mul.f32 %23, sum23, %33; "
+        "mul.f32 %24, sum24, %33; mul.f32 %25, sum25, %33; mul.f32 %26, sum26, %33; "
+        "mul.f32 %27, sum27, %33; mul.f32 %28, sum28, %33; mul.f32 %29, sum29, %33; "
+        "mul.f32 %30, sum30, %33; mul.f32 %31, sum31, %33;"
+        "bra done;"
+        "from1:"
+        "mul.f32 %0, sum32, %33; mul.f32 %1, sum33, %33; mul.f32 %2, sum34, %33; "
+        "mul.f32 %3, sum35, %33; mul.f32 %4, sum36, %33; mul.f32 %5, sum37, %33; "
+        "mul.f32 %6, sum38, %33; mul.f32 %7, sum39, %33; mul.f32 %8, sum40, %33; "
+        "mul.f32 %9, sum41, %33; mul.f32 %10, sum42, %33; mul.f32 %11, sum43, %33; "
+        "mul.f32 %12, sum44, %33; mul.f32 %13, sum45, %33; mul.f32 %14, sum46, %33; "
+        "mul.f32 %15, sum47, %33; mul.f32 %16, sum48, %33; mul.f32 %17, sum49, %33; "
+        "mul.f32 %18, sum50, %33; mul.f32 %19, sum51, %33; mul.f32 %20, sum52, %33; "
+        "mul.f32 %21, sum53, %33; mul.f32 %22, sum54, %33; mul.f32 %23, sum55, %33; "
+        "mul.f32 %24, sum56, %33; mul.f32 %25, sum57, %33; mul.f32 %26, sum58, %33; "
+        "mul.f32 %27, sum59, %33; mul.f32 %28, sum60, %33; mul.f32 %29, sum61, %33; "
+        "mul.f32 %30, sum62, %33; mul.f32 %31, sum63, %33;"
+        "bra done;"
+        "from2:"
+        "setp.ge.u32 p, %32, 3; @p bra from3;"
+        "mul.f32 %0, sum64, %33; mul.f32 %1, sum65, %33; mul.f32 %2, sum66, %33; "
+        "mul.f32 %3, sum67, %33; mul.f32 %4, sum68, %33; mul.f32 %5, sum69, %33; "
+        "mul.f32 %6, sum70, %33; mul.f32 %7, sum71, %33; mul.f32 %8, sum72, %33; "
+        "mul.f32 %9, sum73, %33; mul.f32 %10, sum74, %33; mul.f32 %11, sum75, %33; "
+        "mul.f32 %12, sum76, %33; mul.f32 %13, sum77, %33; mul.f32 %14, sum78, %33; "
+        "mul.f32 %15, sum79, %33; mul.f32 %16, sum80, %33; mul.f32 %17, sum81, %33; "
+        "mul.f32 %18, sum82, %33; mul.f32 %19, sum83, %33; mul.f32 %20, sum84, %33; "
+        "mul.f32 %21, sum85, %33; mul.f32 %22, sum86, %33; mul.f32 %23, sum87, %33; "
+        "mul.f32 %24, sum88, %33; mul.f32 %25, sum89, %33; mul.f32 %26, sum90, %33; "
+        "mul.f32 %27, sum91, %33; mul.f32 %28, sum92, %33; mul.f32 %29, sum93, %33; "
+        "mul.f32 %30, sum94, %33; mul.f32 %31, sum95, %33;"
+        "bra done;"
+        "from3:"
+        "mul.f32 %0, sum96, %33; mul.f32 %1, sum97, %33; mul.f32 %2, sum98, %33; "
+        "mul.f32 %3, sum99, %33; mul.f32 %4, sum100, %33; mul.f32 %5, sum101, %33; "
+        "mul.f32 %6, sum102, %33; mul.f32 %7, sum103, %33; mul.f32 %8, sum104, %33; "
+        "mul.f32 %9, sum105, %33; mul.f32 %10, sum106, %33; mul.f32 %11, sum107, %33; "
+        "mul.f32 %12, sum108, %33; mul.f32 %13, sum109, %33; mul.f32 %14, sum110, %33; "
+        "mul.f32 %15, sum111, %33; mul.f32 %16, sum112, %33; mul.f32 %17, sum113, %33; "
+        "mul.f32 %18, sum114, %33; mul.f32 %19, sum115, %33; mul.f32 %20, sum116, %33; "
+        "mul.f32 %21, sum117, %33; mul.f32 %22, sum118, %33; mul.f32 %23, sum119, %33; "
+        "mul.f32 %24, sum120, %33; mul.f32 %25, sum121, %33; mul.f32 %26, sum122, %33; "
+        "mul.f32 %27, sum123, %33; mul.f32 %28, sum124, %33; mul.f32 %29, sum125, %33; "
+        "mul.f32 %30, sum126, %33; mul.f32 %31, sum127, %33;"
+        "done: }"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]), "=f"(d[6]),
+          "=f"(d[7]), "=f"(d[8]), "=f"(d[9]), "=f"(d[10]), "=f"(d[11]), "=f"(d[12]), "=f"(d[13]),
+          "=f"(d[14]), "=f"(d[15]), "=f"(d[16]), "=f"(d[17]), "=f"(d[18]), "=f"(d[19]),
+          "=f"(d[20]), "=f"(d[21]), "=f"(d[22]), "=f"(d[23]), "=f"(d[24]), "=f"(d[25]),
+          "=f"(d[26]), "=f"(d[27]), "=f"(d[28]), "=f"(d[29]), "=f"(d[30]), "=f"(d[31])
+        : "r"(piece), "f"(alpha));
+  }
+};
+
+/*
+** The sums of an atom of the warpgroup: a * b, plus what they are where 'adds'; by their
+** descriptors' lower words, a is (64, 16), b (256, 16).
+*/
+DEVICE void mma(int atom, unsigned a, unsigned b, bool adds) {
   asm volatile(
-      "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %132, 0; "
-      "mov.b64 a, {%128, %130}; mov.b64 b, {%129, %131}; "
+      "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %4, 0; "
+      "mov.b64 a, {%0, %2}; mov.b64 b, {%1, %3}; "
       "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
-      "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
-      "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
-      "%56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, "
-      "%74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, "
-      "%92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
-      "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "
-      "%123, %124, %125, %126, %127"
-      "}, a, b, adds, 1, 1, 0, 0; }"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
-        "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]),
-        "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]),
-        "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]),
-        "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
-        "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]),
-        "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]),
-        "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]),
-        "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]),
-        "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]),
-        "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]),
-        "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]),
-        "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]),
-        "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]),
-        "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),
-        "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
-        "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-      : "r"(a), "r"(b), "n"(A::kDescriptorHigh), "n"(B::kDescriptorHigh), "r"((int)adds));
+      "sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7, sum8, sum9, sum10, sum11, sum12, sum13, "
+      "sum14, sum15, sum16, sum17, sum18, sum19, sum20, sum21, sum22, sum23, sum24, sum25, sum26, "
+      "sum27, sum28, sum29, sum30, sum31, sum32, sum33, sum34, sum35, sum36, sum37, sum38, sum39, "
+      "sum40, sum41, sum42, sum43, sum44, sum45, sum46, sum47, sum48, sum49, sum50, sum51, sum52, "
+      "sum53, sum54, sum55, sum56, sum57, sum58, sum59, sum60, sum61, sum62, sum63, sum64, sum65, "
+      "sum66, sum67, sum68, sum69, sum70, sum71, sum72, sum73, sum74, sum75, sum76, sum77, sum78, "
+      "sum79, sum80, sum81, sum82, sum83, sum84, sum85, sum86, sum87, sum88, sum89, sum90, sum91, "
+      "sum92, sum93, sum94, sum95, sum96, sum97, sum98, sum99, sum100, sum101, sum102, sum103, "
+      "sum104, sum105, sum106, sum107, sum108, sum109, sum110, sum111, sum112, sum113, sum114, "
+      "sum115, sum116, sum117, sum118, sum119, sum120, sum121, sum122, sum123, sum124, sum125, "
+      "sum126, sum127"
+      "}, a, b, adds, 1, 1, 0, 0; }" ::"r"(a), "r"(b),
+      "n"(A::kDescriptorHigh), "n"(B::kDescriptorHigh), "r"((int)adds));
 }
 
 /* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */

@@ -11,7 +11,6 @@
 #include "swizzle.cuh"
 #include "tma.cuh"
 
-constexpr int kChunksOfTile = plan::kAtomsM * plan::D::kChunks;
 static_assert(plan::D::kBuffers >= 2, "one is written while another is stored");
 static_assert(plan::D::kWrites * plan::D::kBytesOfWrite ==
                   plan::D::kValuesOfChunk * (int)sizeof(plan::Element::Bits),
@@ -28,13 +27,11 @@ struct Output {
   int m, n;
   plan::Compute alpha, beta;
 
-  /* The element of D at that place of the tile: x is its sum. */
-  DEVICE plan::Compute finish(plan::Compute x, const Unit &unit, int row, int column) const {
-    row += unit.m, column += unit.n;
-    x *= alpha;
+  /* The element of D at that place: x is its sum times alpha. */
+  DEVICE plan::Compute finish(plan::Compute x, int batch, int row, int column) const {
     const bool is_inside = row < m && column < n;
     if (plan::kReadsC && is_inside)
-      x += beta * plan::Element::decode(c[plan::D::offset(row, column, unit.batch, c_strides)]);
+      x += beta * plan::Element::decode(c[plan::D::offset(row, column, batch, c_strides)]);
     if (plan::kBias == plan::kPerRow && row < m) x += plan::Element::decode(bias[row]);
     if (plan::kBias == plan::kPerColumn && column < n) x += plan::Element::decode(bias[column]);
     return plan::epilogue(x, row, column);
@@ -46,7 +43,8 @@ struct Output {
   */
   DEVICE bool is_for_threads(int column) const {
     constexpr int kUnit = 16 / sizeof(plan::Element::Bits);
-    return !plan::D::kByTma || n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
+    if constexpr (!plan::D::kByTma || plan::D::kEndsInUnits) return !plan::D::kByTma;
+    return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
   }
 
   /* A chunk by TMA, by one thread. */
@@ -117,37 +115,52 @@ DEVICE void encode(unsigned *words, const plan::Compute *x) {
   }
 }
 
-/* Write i of this thread for a chunk: values from 'first' on of an atom's sums. */
-DEVICE void write(unsigned buffer, unsigned i, const plan::Register *sums, unsigned atom,
-                  unsigned first, const Output &output, const Unit &unit) {
+/* Sums of a piece times alpha. */
+template <class Sums>
+DEVICE void read_scaled(plan::Compute (&x)[kValuesOfPiece], int i, plan::Compute alpha) {
+  if constexpr (Sums::kScaled) {
+    Sums::read_scaled(i, alpha, x);
+  } else {
+    Piece piece;
+    Sums::read(i, piece);
+#pragma unroll
+    for (int e = 0; e < kValuesOfPiece; e++) x[e] = alpha * (plan::Compute)wgmma::value(piece, e);
+  }
+}
+
+/*
+** One write of this thread to a buffer: values from 'first' on of a piece, which starts at (m, n) in
+** D.
+*/
+DEVICE void write(unsigned target, plan::Compute *x, unsigned first, const Output &output, int m,
+                  int n, int batch) {
   constexpr int kValues = plan::D::kBytesOfWrite / (int)sizeof(plan::Element::Bits);
-  const unsigned thread = thread_of_tile();
-  plan::Compute x[kValues];
   unsigned words[(plan::D::kBytesOfWrite + 3) / 4];
 #pragma unroll
-  for (unsigned e = 0; e < kValues; e++) {
-    const unsigned value = atom * plan::kValuesOfAtom + first + e;
-    x[e] = output.finish((plan::Compute)wgmma::value(sums, first + e), unit,
-                         plan::c_row(thread) + plan::c_row_step(value),
-                         plan::c_column(thread) + plan::c_column_step(value));
-  }
-  encode<plan::Element, kValues>(words, x);
-  const unsigned target = buffer + place<plan::D::kStoreMask>(plan::D::store(thread % kWarpgroup),
-                                                              plan::D::store_step(i));
+  for (unsigned e = 0; e < kValues; e++)
+    x[first + e] = output.finish(x[first + e], batch, m + (int)plan::c_row_step(first + e),
+                                 n + (int)plan::c_column_step(first + e));
+  encode<plan::Element, kValues>(words, x + first);
   if constexpr (plan::D::kBytesOfWrite == 16)
     sm90::store_matrices(target, words);
   else
     ptx::store_shared<plan::D::kBytesOfWrite>(target, words);
 }
 
-/* Columns of a tile for each value that a thread has of a row. */
-constexpr int kColumnsOfValue = plan::kBlockN / plan::kValuesOfAtom;
-
-/* Where a chunk starts in the tile: the last one ends with it, and may share columns with the one
-** before. */
-DEVICE constexpr int first_column(int chunk) {
-  constexpr int kLast = plan::kBlockN - plan::D::kChunkColumns;
-  return chunk * plan::D::kChunkColumns < kLast ? chunk * plan::D::kChunkColumns : kLast;
+/* Piece i of the tile's sums to the buffer of its chunk. */
+DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit &unit) {
+  constexpr int kWrites = plan::D::kWrites / kPiecesOfChunk, kStep = kValuesOfPiece / kWrites;
+  const unsigned thread = thread_of_tile(), value = first_value(i);
+  const int m = unit.m + (int)(plan::c_row(thread) + plan::c_row_step(value));
+  const int n = unit.n + (int)(plan::c_column(thread) + plan::c_column_step(value));
+  plan::Compute x[kValuesOfPiece];
+  read_scaled<plan::Sums>(x, i, output.alpha);
+#pragma unroll
+  for (int j = 0; j < kWrites; j++) {
+    const unsigned step = plan::D::store_step(i % kPiecesOfChunk * kWrites + j);
+    write(buffer + place<plan::D::kStoreMask>(plan::D::store(threadIdx.x % kWarpgroup), step), x,
+          j * kStep, output, m, n, unit.batch);
+  }
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
@@ -158,27 +171,24 @@ DEVICE constexpr int first_column(int chunk) {
 ** next tile is multiplied. Before a buffer is written, the barrier of the chunk before says that it
 ** has been read.
 */
-DEVICE void write_tile(const Output &output, const Accumulators &acc, const Unit &unit,
-                       unsigned shared, unsigned warpgroup, unsigned first_buffer) {
-  constexpr int kStep = plan::D::kValuesOfChunk / plan::D::kWrites;
+DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, unsigned warpgroup,
+                       unsigned first_buffer) {
   const bool is_leader = threadIdx.x % kWarpgroup == 0;
   const unsigned leader = thread_of_tile() - threadIdx.x % kWarpgroup;
   const unsigned buffers = shared + kOutput + warpgroup * plan::D::kBuffers * plan::D::kBufferBytes;
-#pragma unroll
+#pragma unroll 1
   for (int i = 0; i < kChunksOfTile; i++) {
-    const int atom = i / plan::D::kChunks, chunk = i % plan::D::kChunks;
+    const int row =
+        unit.m + (int)(plan::c_row(leader) + plan::c_row_step(first_value(i * kPiecesOfChunk)));
+    const int column = unit.n + first_column(i);
     const unsigned buffer =
         buffers + (first_buffer + i) % plan::D::kBuffers * plan::D::kBufferBytes;
-#pragma unroll
-    for (int j = 0; j < plan::D::kWrites; j++)
-      write(buffer, j, acc[atom], atom, first_column(chunk) / kColumnsOfValue + j * kStep, output,
-            unit);
+#pragma unroll 1
+    for (int j = 0; j < kPiecesOfChunk; j++)
+      write_piece(buffer, i * kPiecesOfChunk + j, output, unit);
     tma::fence_stores();
     if (is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
     sm90::barrier<kWarpgroup>(1 + warpgroup);
-    const int column = unit.n + first_column(chunk);
-    const int row =
-        unit.m + (int)(plan::c_row(leader) + plan::c_row_step(atom * plan::kValuesOfAtom));
     if (output.is_for_threads(column))
       output.copy(buffer, unit.batch, row, column);
     else if (is_leader)

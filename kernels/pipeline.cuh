@@ -73,16 +73,15 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
       place.skip(unit.stages);
       continue;
     }
-    Accumulators acc;
-    clear(acc);
     if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, done++);
-    accumulate(acc, place, shared, warpgroup, unit.stages);
+    accumulate<plan::Sums, Work::kMayBeEmpty>(place, shared, warpgroup, unit.stages);
     bool is_whole = true;
-    if (plan::kSplits > 1 && unit.part >= 0)
-      is_whole =
-          combine(acc, work.workspace(), unit, work.output().m, work.parts(), rank, warpgroup);
+    if constexpr (plan::kSplits > 1)
+      if (unit.part >= 0)
+        is_whole = combine<plan::Sums>(work.workspace(), unit, work.output().m, work.parts(), rank,
+                                       warpgroup);
     if (is_whole) {
-      write_tile(work.output(), acc, unit, shared, warpgroup, buffer);
+      write_tile(work.output(), unit, shared, warpgroup, buffer);
       buffer = next_buffer(buffer);
     }
   }

@@ -7,13 +7,27 @@
 #include "stages.cuh"
 #include "wgmma.cuh"
 
-using Accumulators = plan::Register[plan::kAtomsM][plan::kRegistersOfAtom];
+/* Sums of a thread, seen a piece at a time. */
+using Piece = plan::Register[plan::kRegistersOfPiece];
+constexpr int kValuesOfPiece = wgmma::kValues<plan::Register> * plan::kRegistersOfPiece;
+constexpr int kPiecesOfChunk = plan::D::kValuesOfChunk / kValuesOfPiece;
+constexpr int kChunksOfTile = plan::kAtomsM * plan::D::kChunks;
+constexpr int kPieces = kChunksOfTile * kPiecesOfChunk;
 
-DEVICE void clear(Accumulators &acc) {
-#pragma unroll
-  for (int i = 0; i < plan::kAtomsM; i++)
-#pragma unroll
-    for (int r = 0; r < plan::kRegistersOfAtom; r++) acc[i][r] = 0;
+/* Where a chunk starts in the tile: the last one ends with it, and may share columns with the one
+** before. */
+DEVICE constexpr int first_column(int chunk) {
+  constexpr int kLast = plan::kBlockN - plan::D::kChunkColumns;
+  const int column = chunk % plan::D::kChunks * plan::D::kChunkColumns;
+  return column < kLast ? column : kLast;
+}
+
+/* The first value of a thread that is in a piece. */
+DEVICE constexpr int first_value(int piece) {
+  constexpr int kColumnsOfValue = plan::kBlockN / plan::kValuesOfAtom; /* of a row */
+  const int chunk = piece / kPiecesOfChunk;
+  return chunk / plan::D::kChunks * plan::kValuesOfAtom + first_column(chunk) / kColumnsOfValue +
+         piece % kPiecesOfChunk * kValuesOfPiece;
 }
 
 template <class Operand>
@@ -21,16 +35,17 @@ DEVICE unsigned descriptor(unsigned stages, unsigned warpgroup) {
   return Operand::kDescriptor + wgmma::units(stages) + Operand::start(warpgroup);
 }
 
-/* All k-steps of a stage, as one group of MMAs. */
-DEVICE void multiply(Accumulators &acc, unsigned a, unsigned b, bool adds) {
-  wgmma::fence();
-#pragma unroll
-  for (int step = 0; step < plan::kSteps; step++)
+/* All k-steps of a stage, a group of MMAs each. */
+DEVICE void multiply(unsigned a, unsigned b, bool adds) {
+#pragma unroll 1 /* the MMAs of a step take longer than the loop, and the compiler 15 ms each */
+  for (int step = 0; step < plan::kSteps; step++) {
+    wgmma::fence();
 #pragma unroll
     for (int i = 0; i < plan::kAtomsM; i++)
-      plan::mma(acc[i], a + plan::A::step(i + step * plan::kAtomsM), b + plan::B::step(step),
+      plan::mma(i, a + plan::A::step(i + step * plan::kAtomsM), b + plan::B::step(step),
                 adds || step > 0);
-  wgmma::commit();
+    wgmma::commit();
+  }
 }
 
 /*
@@ -38,8 +53,8 @@ DEVICE void multiply(Accumulators &acc, unsigned a, unsigned b, bool adds) {
 ** is released while the next one's MMAs run. 'is_last': of the unit,
 ** so that the next consumer has its turn.
 */
-DEVICE void accumulate_run(Accumulators &acc, Place &place, unsigned shared, unsigned warpgroup,
-                           int stages, bool is_last) {
+DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, int stages,
+                           bool is_last) {
   const unsigned part = plan::kPingPong ? 0 : warpgroup;
   const auto a = descriptor<plan::A>(shared, part);
   const auto b = descriptor<plan::B>(shared + kStagesOfB, part);
@@ -47,9 +62,9 @@ DEVICE void accumulate_run(Accumulators &acc, Place &place, unsigned shared, uns
 #pragma unroll 1
   for (int i = 0; i < stages; i++) {
     mbarrier::wait(full(shared, place.stage), place.parity);
-    multiply(acc, a + place.stage * (plan::A::kStageBytes / 16),
+    multiply(a + place.stage * (plan::A::kStageBytes / 16),
              b + place.stage * (plan::B::kStageBytes / 16), i > 0);
-    wgmma::wait<1>();
+    wgmma::wait<plan::kSteps>();
     if (i > 0) release(shared, before);
     before = place.stage;
     place.advance();
@@ -57,35 +72,24 @@ DEVICE void accumulate_run(Accumulators &acc, Place &place, unsigned shared, uns
   if (plan::kPingPong && is_last) pass_turn(shared, warpgroup);
   wgmma::wait<0>();
   if (stages > 0) release(shared, before);
-#pragma unroll
-  for (int i = 0; i < plan::kAtomsM; i++)
-#pragma unroll
-    for (int r = 0; r < plan::kRegistersOfAtom; r++) wgmma::pin(acc[i][r]);
-}
-
-DEVICE void add_run(Accumulators &acc, const Accumulators &run) {
-#pragma unroll
-  for (int i = 0; i < plan::kAtomsM; i++)
-#pragma unroll
-    for (int r = 0; r < plan::kRegistersOfAtom; r++) acc[i][r] += run[i][r];
 }
 
 /*
-** All of a unit's sums, in registers that are 0: else their last values, of whatever path, must be
-** kept from the MMAs. MMAs of fp8 keep about 13 bits of their sums between each other: after
-** kPromote stages, if that is not 0, these are added up as f32.
+** All of a unit's sums. MMAs of fp8 keep about 13 bits of their sums between each other: after
+** kPromote stages, if that is not 0, these are added up as f32. The first MMA leaves nothing of what
+** was in its registers.
 */
-DEVICE void accumulate(Accumulators &acc, Place &place, unsigned shared, unsigned warpgroup,
-                       int stages) {
+template <class Sums, bool kMayBeEmpty>
+DEVICE void accumulate(Place &place, unsigned shared, unsigned warpgroup, int stages) {
+  if constexpr (kMayBeEmpty || plan::kPromote > 0) Sums::clear();
   if constexpr (plan::kPromote == 0) {
-    accumulate_run(acc, place, shared, warpgroup, stages, true);
+    accumulate_run(place, shared, warpgroup, stages, true);
   } else {
-    Accumulators run;
 #pragma unroll 1
     for (int i = 0; i < stages; i += plan::kPromote) {
       const bool is_last = i + plan::kPromote >= stages;
-      accumulate_run(run, place, shared, warpgroup, is_last ? stages - i : plan::kPromote, is_last);
-      add_run(acc, run);
+      accumulate_run(place, shared, warpgroup, is_last ? stages - i : plan::kPromote, is_last);
+      Sums::add_run();
     }
   }
 }

@@ -29,14 +29,14 @@ DEVICE void wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/* Registers between asynchronous MMAs: keeps the compiler from moving their values. */
-DEVICE void pin(float &d) { asm volatile("" : "+f"(d)::"memory"); }
-DEVICE void pin(int &d) { asm volatile("" : "+r"(d)::"memory"); }
-DEVICE void pin(unsigned &d) { asm volatile("" : "+r"(d)::"memory"); }
-
 /* ---- Registers of sums: float, int, or unsigned for two f16 ---------------------------------- */
 
-/* Sum i of a thread's registers. */
+template <class Register>
+constexpr int kValues = 1;
+template <>
+constexpr int kValues<unsigned> = 2;
+
+/* Sum i of some registers. */
 DEVICE float value(const float *d, int i) { return d[i]; }
 DEVICE int value(const int *d, int i) { return d[i]; }
 DEVICE float value(const unsigned *d, int i) {

@@ -71,6 +71,9 @@ describe("gemm_sm90 in machine code", function()
         for _, name in ipairs { "HMMA", "QMMA", "IMMA", "STL", "LDL" } do
           assert.is_nil(text:find("%f[%u]" .. name .. "%f[%U]"), name)
         end
+        -- For the stage before, and for all at the end: none for an MMA by itself.
+        local _, waits = text:gsub("WARPGROUP%.DEPBAR", "")
+        assert.equal(2, waits)
       end)
   end
 end)

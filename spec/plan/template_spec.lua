@@ -79,6 +79,24 @@ describe("plan.gemm", function()
     assert.equal(8, p.splits)
   end)
 
+  it("takes eight warps for a tile whose sums four have no registers for", function()
+    for tile, warps in pairs { ["64x64"] = "2x2", ["128x128"] = "2x2", ["128x256"] = "2x4",
+      ["256x128"] = "4x2" } do
+      local m, n = tile:match "(%d+)x(%d+)"
+      local p = gemm { M = 4096, N = 4096, K = 4096, template = "gemm_sm80.cu",
+        tile = { math.tointeger(m), math.tointeger(n), 32 } }
+      assert.equal(warps, table.concat(p.warps, "x"))
+    end
+  end)
+
+  it("has threads copy ends of rows only where those may end within 16 bytes", function()
+    local function ends_in_units(n) return gemm { M = 64, N = n, K = 64 }.D.ends_in_units end
+    assert.is_true(ends_in_units(4096))
+    assert.is_true(ends_in_units(lutile.dyn(4096, 8)))
+    assert.is_false(ends_in_units(lutile.dyn(4096)))
+    assert.is_false(ends_in_units(4100))
+  end)
+
   it("knows no sizes that come with the launch", function()
     local l = make_layout({ dyn(16), dyn(16, 8) }, { dyn(16, 8), 1 })
     local p = plan.gemm { A = l, B = l, C = l, dtype = "f16", out = "f16", arch = 90 }
@@ -106,6 +124,23 @@ describe("plan.gemm", function()
       "plan:run: A (16,16):(20,1): TMA takes strides of multiples of 16 bytes, and 20 elements "
         .. "have 40 (a plan for this tensor would do)")
   end)
+
+  it("refuses at a run rows of D that end within the 16 bytes of TMA, if the plan's do not",
+    function()
+      local function tensor(m, n, stride)
+        return lutile.make_tensor("f16", make_layout({ m, n }, { stride, 1 }))
+      end
+      local function run(p)
+        p:run(tensor(16, 16, 16), tensor(15, 16, 16), tensor(16, 15, 16))
+      end
+      local l = make_layout({ dyn(16), dyn(16, 8) }, { dyn(16, 8), 1 })
+      local p = plan.gemm { A = l, B = l, C = l, dtype = "f16", out = "f16", arch = 90 }
+      assert.has_error(function() run(p) end, "plan:run: D is (16,15):(16,1), and the kernel "
+        .. "writes 16 bytes at once: the plan's (?16,?16{8}):(?16{8},1) promises that they divide "
+        .. "its lines (a plan for this tensor would do)")
+      local d = make_layout({ dyn(16), dyn(16) }, { dyn(16, 8), 1 })
+      run(plan.gemm { A = l, B = l, C = d, dtype = "f16", out = "f16", arch = 90 })
+    end)
 end)
 
 describe("plan:run", function()

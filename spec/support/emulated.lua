@@ -96,15 +96,44 @@ local function launcher(call, options)
   end
 end
 
--- The MMA of warpgroups that a plan writes, as a call of the emulator's.
+-- What a plan writes in PTX, as a call of the emulator's: an MMA of warpgroups on sums that PTX
+-- names,
+local function emulate_mma(asm)
+  local n, k, sum, a, b = asm:match "%.m64n(%d+)k(%d+)%.(%w+)%.(%w+)%.(%w+) {"
+  local rows_a, rows_b = asm:match ", adds, 1, 1, (%d), (%d);"
+  local name, first = asm:match '"(%l+)(%d+),'
+  return ("wgmma::multiply<%s, %s, element::%s, element::%s, element::%s, %s, %s>"
+    .. "((Register *)wgmma::registers().%s + %s, (unsigned long long)A::kDescriptorHigh << 32 | a, "
+    .. "(unsigned long long)B::kDescriptorHigh << 32 | b, adds)"):format(n, k, sum, a, b,
+    rows_a or 0, rows_b or 0, name, first)
+end
+
+-- or an instruction for each of some sums: of all, or of the pieces' that branches choose from.
+local CALLS = {
+  ["mov.b32 sum$, 0;"] = "wgmma::clear(%d)",
+  ["mov.b32 %, sum$;"] = "wgmma::read((const int[]){%s}[piece], d)",
+  ["mul.f32 %, sum$, %;"] = "wgmma::read_scaled((const int[]){%s}[piece], alpha, d)",
+  ["mov.b32 sum$, %;"] = "wgmma::write((const int[]){%s}[piece], d)",
+  ["add.f32 sum$, sum$, run$;"] = "wgmma::add_run(%d)",
+}
+
+local function emulate_sums(asm)
+  local count, starts, kind = 0, {}, nil
+  for text in asm:gmatch '%l%l%l%.%l%d+[^;"]+;' do
+    local sum, variable = text:match "sum(%d+)", text:match "%%(%d+)"
+    local this = text:gsub("%%%d+", "%%"):gsub("(%l%l%l)" .. sum .. "%f[%D]", "%1$")
+    assert(CALLS[this] and this == (kind or this), text)
+    if variable == "0" then starts[#starts + 1] = sum end
+    assert(tonumber(sum) == (variable and starts[#starts] + variable or count), text)
+    kind, count = this, count + 1
+  end
+  return CALLS[kind]:format(#starts > 0 and table.concat(starts, ", ") or count)
+end
+
 local function emulate_wgmma(text)
-  return (text:gsub('asm volatile%(%s*"{ %.reg %.pred adds;(.-)%(int%)adds%)%);', function(asm)
-    local n, k, sum, a, b = asm:match "%.m64n(%d+)k(%d+)%.(%w+)%.(%w+)%.(%w+) {"
-    local rows_a, rows_b = asm:match ", adds, 1, 1, (%d), (%d);"
-    return ("wgmma::multiply<%s, %s, element::%s, element::%s, element::%s, %s, %s>"
-      .. "(d, (unsigned long long)A::kDescriptorHigh << 32 | a, "
-      .. "(unsigned long long)B::kDescriptorHigh << 32 | b, adds);"):format(n, k, sum, a, b,
-      rows_a or 0, rows_b or 0)
+  return (text:gsub("asm volatile(%b())", function(asm)
+    if asm:find "%.reg %.b32" then return "" end
+    return asm:find "wgmma" and emulate_mma(asm) or emulate_sums(asm)
   end))
 end
 

@@ -11,6 +11,7 @@ local emit = require "lutile.plan.emit"
 local operand = require "lutile.plan.sm90_operand"
 local output = require "lutile.plan.sm90_output"
 local result = require "lutile.plan.result"
+local sm90_sums = require "lutile.plan.sm90_sums"
 local tma_modes = require "lutile.plan.tma_modes"
 local wgmma = require "lutile.plan.wgmma"
 
@@ -56,6 +57,8 @@ struct Strides {
 
 @D@
 
+@SUMS@
+
 @MMA@
 
 /* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */
@@ -66,15 +69,37 @@ DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
 }  // namespace plan
 ]]
 
+-- So many sums C++ sees at once: copies, for which C and parts leave less room, and 192 sums.
+local function registers_of_piece(p)
+  local _, of_atom, values = wgmma.registers(p)
+  local is_large = p.atoms * of_atom > 128
+  local most = is_large and p.splits > 1 and 8 or (is_large or p.reads_c) and 16 or 32
+  return math.min(most, p.D.values_of_chunk // values)
+end
+
+-- The first register of each piece, in the order in which they are written.
+local function starts_of_pieces(p)
+  local _, of_atom, values = wgmma.registers(p)
+  local starts, of_piece = {}, registers_of_piece(p)
+  for atom = 0, p.atoms - 1 do
+    for chunk = 0, p.D.chunks - 1 do
+      local first = p.D.first_column(chunk) * ROWS // WARPGROUP // values
+      for i = 0, p.D.values_of_chunk // values - 1, of_piece do
+        starts[#starts + 1] = atom * of_atom + first + i
+      end
+    end
+  end
+  return starts
+end
+
 local function shape_constants(p, list)
-  local _, registers = wgmma.registers(p)
   for _, line in ipairs {
     emit.constant("kBlockM", p.tile[1]), emit.constant("kBlockN", p.tile[2]),
     emit.constant("kBlockK", p.tile[3]),
     emit.constant("kSteps", p.tile[3] // p.mma.shape_mnk[2], "of k, of a stage"),
     emit.constant("kAtomsM", p.atoms, "of a warpgroup"),
     emit.constant("kValuesOfAtom", ROWS * p.tile[2] // WARPGROUP, "of a thread"),
-    emit.constant("kRegistersOfAtom", registers),
+    emit.constant("kRegistersOfPiece", registers_of_piece(p), "of a thread's sums"),
   } do list[#list + 1] = line end
 end
 
@@ -116,6 +141,14 @@ local function names_of_strides(p)
   return table.concat(names, "; ")
 end
 
+local function sums_source(p)
+  local register, of_atom = wgmma.registers(p)
+  local is_float = register == "float"
+  return sm90_sums.source { count = p.atoms * of_atom, starts = starts_of_pieces(p),
+    of_piece = registers_of_piece(p), constraint = is_float and "f" or "r",
+    is_scaled = is_float and p.compute == "float", in_runs = p.promote, in_parts = p.splits > 1 }
+end
+
 local Plan = setmetatable({ template = "gemm_sm90.cu", entry = "gemm" }, { __index = base })
 Plan.__index = Plan
 M.Plan = Plan
@@ -126,7 +159,7 @@ function Plan:block()
     CONSTANTS = constants(self), OUT = self.out, COMPUTE = self.compute,
     REGISTER = wgmma.registers(self), STRIDES = names_of_strides(self),
     A = operand.source(self.A), B = operand.source(self.B), D = output.source(self.D),
-    MMA = wgmma.source(self),
+    SUMS = sums_source(self), MMA = wgmma.source(self, self.promote and "run" or "sum"),
     C = result.source(result.layouts(self.mma, self.tile[1], self.tile[2])),
     EPILOGUE = self.epilogue, m = self.transposed and "n" or "m",
     n = self.transposed and "m" or "n",
@@ -176,8 +209,8 @@ end
 -- Bytes of sums, and counters (u32, 0 before the first launch and after each), for so many blocks.
 function Plan:workspace(blocks)
   if self.splits == 1 then return 0, 0 end
-  local _, registers = wgmma.registers(self)
-  return blocks * self.sharers * WARPGROUP * self.atoms * registers * 4, blocks * self.sharers
+  local registers = #starts_of_pieces(self) * registers_of_piece(self)
+  return blocks * self.sharers * WARPGROUP * registers * 4, blocks * self.sharers
 end
 
 -- ---- Choices -----------------------------------------------------------------------------------

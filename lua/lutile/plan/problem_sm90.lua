@@ -14,6 +14,7 @@ local Plan = M.Plan
 
 local function fail(message, ...) error(message:format(...), 0) end
 
+local UNIT = 16       -- bytes that TMA writes at least
 local MOST_VECTOR = 8 -- bytes; matrices of whole 16 bytes are TMA's
 local MOST_LINE = 128 -- bytes of k in a stage
 
@@ -135,6 +136,17 @@ local function check_batches(p, m, batches)
   end
 end
 
+-- Refuses rows of D that end where the plan has none end.
+local function check_ends(p, d)
+  local rows, columns = matrix.extents(d)
+  local extent = p.matrices.D.unit == "row" and rows or columns
+  if p.D.ends_in_units and extent * d.bytes % UNIT ~= 0 then
+    fail("%s is %s, and the kernel writes %d bytes at once: the plan's %s promises that they "
+      .. "divide its lines (a plan for this tensor would do)", d.name, tostring(d.layout), UNIT,
+      tostring(p.matrices.D.layout))
+  end
+end
+
 -- Refuses matrices that TMA would not take as the plan has it.
 function Plan:check_matrices(m, addresses)
   tma.check_fits(self, m.A, self.matrices.A, addresses.A)
@@ -145,6 +157,7 @@ function Plan:check_matrices(m, addresses)
   else
     tma.check_fits(self, m.D, self.matrices.D, addresses.D)
   end
+  check_ends(self, m.D)
   local _, _, batches = matrix.extents(m.D)
   check_batches(self, m, batches)
   local name = self.transposed and "B" or "A"

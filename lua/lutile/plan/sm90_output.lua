@@ -4,6 +4,7 @@
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
 local operand = require "lutile.plan.sm90_operand"
+local matrix = require "lutile.plan.matrix"
 local tma_modes = require "lutile.plan.tma_modes"
 
 local make_layout, composition = lutile.make_layout, lutile.composition
@@ -82,11 +83,23 @@ local function find_writes(p, o)
   o.store, o.store_step, o.mask = check_place(o, thread, make_layout(o.writes, values * WARPGROUP))
 end
 
+-- Whether rows of D end at multiples of 16 bytes: of one product, whose layout says so.
+local function ends_in_units(p, o)
+  if not p.d_layout or p.grouped then return false end
+  local columns = lutile.coalesce(p.d_layout[1]).shape
+  local divisor = 1
+  for _, extent in ipairs(tma_modes.leaves(columns)) do
+    divisor = divisor * matrix.divisor(extent)
+  end
+  return divisor * o.bytes % TMA_BYTES == 0
+end
+
 -- TMA stores chunks, if D's address and strides are multiples of 16 bytes; else threads do.
 local function choose_stores(p, o)
   local align = p.d_align or TMA_BYTES
   o.by_tma = align % TMA_BYTES == 0
   o.vector = 1
+  o.ends_in_units = ends_in_units(p, o)
   if o.by_tma then return end
   while o.vector * o.bytes < MOST_VECTOR_BYTES and align % (2 * o.vector * o.bytes) == 0 do
     o.vector = 2 * o.vector
@@ -101,6 +114,7 @@ new(p): fields
   shared    layout of a chunk, in elements
   store, store_step, mask   where a thread writes
   elements  row by row -> offset in a chunk
+  first_column   where a chunk starts in the tile
 ]]
 function M.new(p)
   local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = p.buffers or 2 }
@@ -116,6 +130,7 @@ function M.new(p)
   o.boxes = make_layout(ROWS // o.box_rows, o.box_rows)
   o.elements = composition(o.shared, make_layout({ o.columns, ROWS }, { ROWS, 1 }))
   o.chunks = (p.tile[2] + o.columns - 1) // o.columns
+  function o.first_column(chunk) return math.min(chunk * o.columns, p.tile[2] - o.columns) end
   find_writes(p, o)
   o.buffer_bytes = ROWS * o.columns * o.bytes
   return o
@@ -147,6 +162,7 @@ function M.source(o)
     "",
     emit.constant("kByTma", o.by_tma, "else by threads, so many elements at once:"),
     emit.constant("kVector", o.vector),
+    emit.constant("kEndsInUnits", o.ends_in_units, "rows: of 16 bytes"),
     "",
     "  /* Boxes of a chunk: their first rows, and bytes in a buffer. */",
     emit.constant("kBoxes", lutile.size(o.boxes)),

@@ -21,6 +21,8 @@ local function leaves(tuple)
   return list
 end
 
+M.leaves = leaves
+
 -- ---- Modes -------------------------------------------------------------------------------------
 
 -- The extents of a mode's own modes but for the last, which may be anything.

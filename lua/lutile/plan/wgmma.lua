@@ -1,6 +1,8 @@
 -- Warpgroup MMAs of compute capability 9.0: which atom multiplies which types, and the instruction
 -- as a C++ function.
 
+local sums = require "lutile.plan.sm90_sums"
+
 local M = {}
 
 local SUMS = { f16 = { f32 = true, f16 = true }, bf16 = { f32 = true }, tf32 = { f32 = true },
@@ -44,27 +46,10 @@ end
 
 local REGISTER = { f32 = "float", s32 = "int", f16 = "unsigned" }
 
--- The C++ type of a register of sums, and how many an atom of n columns has.
+-- The C++ type of a register of sums, how many an atom of n columns has, and sums of one.
 function M.registers(p)
-  return REGISTER[p.acc], 64 * p.tile[2] // 128 // (p.acc == "f16" and 2 or 1)
-end
-
--- f(i) for all i < count, as lines of a list.
-local function list(count, indent, f)
-  local lines, line = {}, ""
-  for i = 0, count - 1 do
-    local item = f(i) .. (i < count - 1 and ", " or "")
-    if #indent + #line + #item > 98 then lines[#lines + 1], line = line, "" end
-    line = line .. item
-  end
-  lines[#lines + 1] = line
-  return lines
-end
-
-local function quoted(lines, indent)
-  local out = {}
-  for i, line in ipairs(lines) do out[i] = ('%s"%s"'):format(indent, line) end
-  return table.concat(out, "\n")
+  local values = p.acc == "f16" and 2 or 1
+  return REGISTER[p.acc], 64 * p.tile[2] // 128 // values, values
 end
 
 -- What stands behind the predicate: signs of the operands, and how those of 16 bits lie.
@@ -75,28 +60,34 @@ local function modifiers(p)
 end
 
 local MMA = [[
-/* d = a * b, plus d where 'adds': by their descriptors' lower words, a is (64, %d), b (%d, %d). */
-DEVICE void mma(Register (&d)[kRegistersOfAtom], unsigned a, unsigned b, bool adds) {
-  asm volatile(
-      "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %%%d, 0; "
-      "mov.b64 a, {%%%d, %%%d}; mov.b64 b, {%%%d, %%%d}; "
-      "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {"
+/*
+** The sums of an atom of the warpgroup: a * b, plus what they are where 'adds'; by their
+** descriptors' lower words, a is (64, %d), b (%d, %d).
+*/
+DEVICE void mma(int atom, unsigned a, unsigned b, bool adds) {
 %s
-      "}, a, b, adds%s; }"
-      : %s
-      : "r"(a), "r"(b), "n"(A::kDescriptorHigh), "n"(B::kDescriptorHigh), "r"((int)adds));
 }]]
 
-function M.source(p)
-  local register, count = M.registers(p)
+local ONE = [[
+  %sasm volatile(
+      "{ .reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, %%4, 0; "
+      "mov.b64 a, {%%0, %%2}; mov.b64 b, {%%1, %%3}; "
+      "wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {"
+%s
+      "}, a, b, adds%s; }" ::"r"(a), "r"(b),
+      "n"(A::kDescriptorHigh), "n"(B::kDescriptorHigh), "r"((int)adds));]]
+
+-- 'name' is that of the registers of sums.
+function M.source(p, name)
+  local _, count = M.registers(p)
   local k, n = K[M.BYTES[p.dtype]], p.tile[2]
-  local constraint = register == "float" and "f" or "r"
-  local names = quoted(list(count, "      ", function(i) return "%" .. i end), "      ")
-  local variables = table.concat(list(count, "        ", function(i)
-    return ('"+%s"(d[%d])'):format(constraint, i)
-  end), "\n        ")
-  return (MMA:format(k, n, k, count + 4, count, count + 2, count + 1, count + 3, n, k, p.acc,
-    p.dtype, p.dtype_b, names, modifiers(p), variables):gsub(" +\n", "\n"))
+  local atoms = {}
+  for i = 0, p.atoms - 1 do
+    local condition = p.atoms > 1 and ("if (atom == %d)\n    "):format(i) or ""
+    atoms[i + 1] = ONE:format(condition, n, k, p.acc, p.dtype, p.dtype_b,
+      sums.names(name, i * count, count, "      "), modifiers(p))
+  end
+  return MMA:format(k, n, k, table.concat(atoms, "\n"):gsub(" +\n", "\n"))
 end
 
 return M

@@ -1,0 +1,158 @@
+-- Sums of gemm_sm90 as C++: registers that PTX names. NVVM takes longer over a few hundred values
+-- in loops than over all else of the kernel; of these it sees no more than a piece at a time.
+
+local M = {}
+
+local LINE = 98
+
+-- f(i) for all i < count behind each other, as lines.
+local function lines_of(count, indent, separator, f)
+  local lines, line = {}, ""
+  for i = 0, count - 1 do
+    local item = f(i) .. (i < count - 1 and separator or "")
+    if #indent + #line + #item > LINE then lines[#lines + 1], line = line, "" end
+    line = line .. item
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+local function quoted(lines, indent)
+  local out = {}
+  for i, line in ipairs(lines) do out[i] = ('%s"%s"'):format(indent, line) end
+  return table.concat(out, "\n")
+end
+
+-- Registers from 'first' on, as PTX has them in a list.
+function M.names(name, first, count, indent)
+  return quoted(lines_of(count, indent, ", ", function(i) return name .. first + i end), indent)
+end
+
+-- An instruction for each register: 'text' with $ for the register and %0 for variable 0, which
+-- are 'first' and 0 for the first one.
+local function instructions(text, first, count, indent)
+  return quoted(lines_of(count, indent, " ", function(i)
+    return (text:gsub("%%0%f[%D]", "%%" .. i):gsub("%$", tostring(first + i)))
+  end), indent)
+end
+
+local function operands(constraint, count, indent)
+  return (table.concat(lines_of(count, indent, ", ", function(i)
+    return ('"%s"(d[%d])'):format(constraint, i)
+  end), "\n" .. indent):gsub(" +\n", "\n"))
+end
+
+-- ---- Functions ---------------------------------------------------------------------------------
+
+local INDENT = (" "):rep(8)
+
+local ALL = [[
+  /* %s */
+  static DEVICE void %s() {
+    asm volatile(
+%s);
+  }]]
+
+local function all(comment, name, text, count)
+  return ALL:format(comment, name, instructions(text, 0, count, INDENT))
+end
+
+-- The instruction for the registers of the piece whose number is operand 'number': branches halve
+-- the pieces from 'low' to before 'high'.
+local function choose(lines, s, text, number, low, high)
+  if high - low == 1 then
+    lines[#lines + 1] = instructions(text, s.starts[low + 1], s.of_piece, INDENT)
+    if high < #s.starts then lines[#lines + 1] = INDENT .. '"bra done;"' end
+    return
+  end
+  local middle = (low + high) // 2
+  lines[#lines + 1] = INDENT .. ('"setp.ge.u32 p, %%%d, %d; @p bra from%d;"'):format(number, middle,
+    middle)
+  choose(lines, s, text, number, low, middle)
+  lines[#lines + 1] = INDENT .. ('"from%d:"'):format(middle)
+  choose(lines, s, text, number, middle, high)
+end
+
+local function by_piece(s, text, number)
+  local lines = { INDENT .. '"{ .reg .pred p;"' }
+  choose(lines, s, text, number, 0, #s.starts)
+  lines[#lines + 1] = INDENT .. '"done: }"'
+  return table.concat(lines, "\n")
+end
+
+local READ = [[
+  /* The sums of a piece. */
+  static DEVICE void read(int piece, Register (&d)[kRegistersOfPiece]) {
+    asm volatile(
+%s
+        : %s
+        : "r"(piece));
+  }]]
+
+local READ_SCALED = [[
+  /* The sums of a piece, times alpha. */
+  static DEVICE void read_scaled(int piece, float alpha, float (&d)[kRegistersOfPiece]) {
+    asm volatile(
+%s
+        : %s
+        : "r"(piece), "f"(alpha));
+  }]]
+
+local WRITE = [[
+  /* New sums of a piece. */
+  static DEVICE void write(int piece, const Register (&d)[kRegistersOfPiece]) {
+    asm volatile(
+%s
+        ::%s,
+          "r"(piece));
+  }]]
+
+local function read(s)
+  return READ:format(by_piece(s, "mov.b32 %0, sum$;", s.of_piece),
+    operands("=" .. s.constraint, s.of_piece, "          "))
+end
+
+local function read_scaled(s)
+  return READ_SCALED:format(by_piece(s, ("mul.f32 %%0, sum$, %%%d;"):format(s.of_piece + 1),
+    s.of_piece), operands("=f", s.of_piece, "          "))
+end
+
+local function write(s)
+  return WRITE:format(by_piece(s, "mov.b32 sum$, %0;", s.of_piece),
+    operands(s.constraint, s.of_piece, "          "))
+end
+
+local HEAD = [[
+/*
+** Sums of a thread: registers of PTX, of which C++ has a piece at once. As variables in loops they
+** would take most of the time of compiling.
+*/
+struct Sums {
+  static constexpr bool kScaled = %s;  /* read_scaled is what there is */
+
+  /* Where a kernel starts: PTX knows names from there on. */
+  static DEVICE void declare() { asm volatile("%s"); }]]
+
+--[[
+source{count =, starts =, of_piece =, constraint =, is_scaled =, in_runs =, in_parts =}: functions
+for 'count' registers, of a type with that constraint in asm. A piece has 'of_piece' of them, from
+its start on. MMAs write to those of a run, if there are runs, else to the sums. is_scaled: they are
+float, and so is alpha.
+]]
+function M.source(s)
+  local parts = { HEAD:format(s.is_scaled, (".reg .b32 sum<%d>;"):format(s.count)
+    .. (s.in_runs and (" .reg .b32 run<%d>;"):format(s.count) or "")) }
+  local function add(text) table.move({ "", text }, 1, 2, #parts + 1, parts) end
+  add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s.count))
+  if s.is_scaled then add(read_scaled(s)) end
+  if s.in_parts or not s.is_scaled then add(read(s)) end
+  if s.in_parts then add(write(s)) end
+  if s.in_runs then
+    add(all("What MMAs have summed up in a run, added.", "add_run", "add.f32 sum$, sum$, run$;",
+      s.count))
+  end
+  parts[#parts + 1] = "};"
+  return table.concat(parts, "\n")
+end
+
+return M
