@@ -19,7 +19,7 @@
 
 /* One product, or a batch of them; k is not 0. */
 struct Gemm {
-  static constexpr bool kMayBeEmpty = false;
+  static constexpr bool kIsList = false;
 
   Schedule schedule;
   const tma::Map &map_a, &map_b;

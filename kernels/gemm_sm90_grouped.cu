@@ -27,7 +27,7 @@ static_assert(sizeof(Group) == 512, "as lutile.plan.gemm_sm90 says");
 ** the group that it was in: its tiles come in order.
 */
 struct Groups {
-  static constexpr bool kMayBeEmpty = true; /* k may be 0 */
+  static constexpr bool kIsList = true; /* of products, whose k may be 0 */
 
   const Group *groups;
   const int *first;

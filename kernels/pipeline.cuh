@@ -59,22 +59,30 @@ DEVICE void produce(Work work, unsigned shared, unsigned rank) {
 
 /*
 ** Consumers share each unit, or they take turns: then one writes a tile while another multiplies the
-** next.
+** next. Those that share find the next unit while the last MMAs of this one run, so that they start
+** with it at once.
 */
 template <class Work>
 DEVICE void consume(Work work, unsigned shared, unsigned rank) {
   const unsigned warpgroup = sm90::uniform(threadIdx.x / kWarpgroup) - 1;
   Place place;
+  constexpr bool kFindsNext = !plan::kPingPong && !Work::kIsList;
+  const unsigned first = blockIdx.x / kCluster, step = gridDim.x / kCluster;
+  Unit next;
+  if constexpr (kFindsNext) next = work.unit(first, rank);
   unsigned turns = 0, done = 0, buffer = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
-  for (unsigned i = blockIdx.x / kCluster; i < work.count(); i += gridDim.x / kCluster) {
-    const Unit unit = work.unit(i, rank);
+  for (unsigned i = first; i < work.count(); i += step) {
+    const Unit unit = kFindsNext ? next : work.unit(i, rank);
     if (plan::kPingPong && turns++ % plan::kConsumers != warpgroup) {
       place.skip(unit.stages);
       continue;
     }
     if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, done++);
-    accumulate<plan::Sums, Work::kMayBeEmpty>(place, shared, warpgroup, unit.stages);
+    accumulate<plan::Sums, Work::kIsList>(place, shared, warpgroup, unit.stages, [&] {
+      if constexpr (plan::kPingPong) pass_turn(shared, warpgroup);
+      if (kFindsNext && i + step < work.count()) next = work.unit(i + step, rank);
+    });
     bool is_whole = true;
     if constexpr (plan::kSplits > 1)
       if (unit.part >= 0)

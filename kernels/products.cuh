@@ -50,11 +50,11 @@ DEVICE void multiply(unsigned a, unsigned b, bool adds) {
 
 /*
 ** The sums over some stages: MMAs add to what is in the registers only from the second stage on. One
-** is released while the next one's MMAs run. 'is_last': of the unit,
-** so that the next consumer has its turn.
+** is released while the next one's MMAs run; 'meanwhile' is called while the last one's do.
 */
+template <class Meanwhile>
 DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, int stages,
-                           bool is_last) {
+                           const Meanwhile &meanwhile) {
   const unsigned part = plan::kPingPong ? 0 : warpgroup;
   const auto a = descriptor<plan::A>(shared, part);
   const auto b = descriptor<plan::B>(shared + kStagesOfB, part);
@@ -69,7 +69,7 @@ DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, in
     before = place.stage;
     place.advance();
   }
-  if (plan::kPingPong && is_last) pass_turn(shared, warpgroup);
+  meanwhile();
   wgmma::wait<0>();
   if (stages > 0) release(shared, before);
 }
@@ -77,19 +77,24 @@ DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, in
 /*
 ** All of a unit's sums. MMAs of fp8 keep about 13 bits of their sums between each other: after
 ** kPromote stages, if that is not 0, these are added up as f32. The first MMA leaves nothing of what
-** was in its registers.
+** was in its registers. 'meanwhile' is called once, while the last MMAs run, if there are any.
 */
-template <class Sums, bool kMayBeEmpty>
-DEVICE void accumulate(Place &place, unsigned shared, unsigned warpgroup, int stages) {
+template <class Sums, bool kMayBeEmpty, class Meanwhile>
+DEVICE void accumulate(Place &place, unsigned shared, unsigned warpgroup, int stages,
+                       const Meanwhile &meanwhile) {
   if constexpr (kMayBeEmpty || plan::kPromote > 0) Sums::clear();
   if constexpr (plan::kPromote == 0) {
-    accumulate_run(place, shared, warpgroup, stages, true);
+    accumulate_run(place, shared, warpgroup, stages, meanwhile);
   } else {
+    int left = stages;
 #pragma unroll 1
-    for (int i = 0; i < stages; i += plan::kPromote) {
-      const bool is_last = i + plan::kPromote >= stages;
-      accumulate_run(place, shared, warpgroup, is_last ? stages - i : plan::kPromote, is_last);
-      Sums::add_run();
-    }
+    do {
+      const int run = left < plan::kPromote ? left : plan::kPromote;
+      left -= run;
+      accumulate_run(place, shared, warpgroup, run, [&] {
+        if (left == 0) meanwhile();
+      });
+      if (run > 0) Sums::add_run();
+    } while (left > 0);
   }
 }

@@ -13,6 +13,8 @@ local CASES = {
   { "in turn", { dtype = "f16", ping_pong = true, skew = 1000 }, "HGMMA" },
   { "tiles in parts, C and a bias", { dtype = "bf16", splits = 4, reads_c = true, bias = "row" },
     "HGMMA" },
+  { "176 columns in turn, in pairs", { dtype = "f16", tile = { 128, 176 }, ping_pong = true,
+    cluster = { 2, 1 } }, "HGMMA" },
   { "the widest in turn", { dtype = "bf16", tile = { 128, 192 }, ping_pong = true, splits = 4 },
     "HGMMA" },
   { "shared, clusters, row-major", { dtype = "f16", tile = { 128, 256 }, cluster = { 2, 1 },
