@@ -157,38 +157,6 @@ struct Sums {
   /* Where a kernel starts: PTX knows names from there on. */
   static DEVICE void declare() { asm volatile(".reg .b32 sum<128>;"); }
 
-  /* All are 0. */
-  static DEVICE void clear() {
-    asm volatile(
-        "mov.b32 sum0, 0; mov.b32 sum1, 0; mov.b32 sum2, 0; mov.b32 sum3, 0; mov.b32 sum4, 0; "
-        "mov.b32 sum5, 0; mov.b32 sum6, 0; mov.b32 sum7, 0; mov.b32 sum8, 0; mov.b32 sum9, 0; "
-        "mov.b32 sum10, 0; mov.b32 sum11, 0; mov.b32 sum12, 0; mov.b32 sum13, 0; mov.b32 sum14, 0; "
-        "mov.b32 sum15, 0; mov.b32 sum16, 0; mov.b32 sum17, 0; mov.b32 sum18, 0; mov.b32 sum19, 0; "
-        "mov.b32 sum20, 0; mov.b32 sum21, 0; mov.b32 sum22, 0; mov.b32 sum23, 0; mov.b32 sum24, 0; "
-        "mov.b32 sum25, 0; mov.b32 sum26, 0; mov.b32 sum27, 0; mov.b32 sum28, 0; mov.b32 sum29, 0; "
-        "mov.b32 sum30, 0; mov.b32 sum31, 0; mov.b32 sum32, 0; mov.b32 sum33, 0; mov.b32 sum34, 0; "
-        "mov.b32 sum35, 0; mov.b32 sum36, 0; mov.b32 sum37, 0; mov.b32 sum38, 0; mov.b32 sum39, 0; "
-        "mov.b32 sum40, 0; mov.b32 sum41, 0; mov.b32 sum42, 0; mov.b32 sum43, 0; mov.b32 sum44, 0; "
-        "mov.b32 sum45, 0; mov.b32 sum46, 0; mov.b32 sum47, 0; mov.b32 sum48, 0; mov.b32 sum49, 0; "
-        "mov.b32 sum50, 0; mov.b32 sum51, 0; mov.b32 sum52, 0; mov.b32 sum53, 0; mov.b32 sum54, 0; "
-        "mov.b32 sum55, 0; mov.b32 sum56, 0; mov.b32 sum57, 0; mov.b32 sum58, 0; mov.b32 sum59, 0; "
-        "mov.b32 sum60, 0; mov.b32 sum61, 0; mov.b32 sum62, 0; mov.b32 sum63, 0; mov.b32 sum64, 0; "
-        "mov.b32 sum65, 0; mov.b32 sum66, 0; mov.b32 sum67, 0; mov.b32 sum68, 0; mov.b32 sum69, 0; "
-        "mov.b32 sum70, 0; mov.b32 sum71, 0; mov.b32 sum72, 0; mov.b32 sum73, 0; mov.b32 sum74, 0; "
-        "mov.b32 sum75, 0; mov.b32 sum76, 0; mov.b32 sum77, 0; mov.b32 sum78, 0; mov.b32 sum79, 0; "
-        "mov.b32 sum80, 0; mov.b32 sum81, 0; mov.b32 sum82, 0; mov.b32 sum83, 0; mov.b32 sum84, 0; "
-        "mov.b32 sum85, 0; mov.b32 sum86, 0; mov.b32 sum87, 0; mov.b32 sum88, 0; mov.b32 sum89, 0; "
-        "mov.b32 sum90, 0; mov.b32 sum91, 0; mov.b32 sum92, 0; mov.b32 sum93, 0; mov.b32 sum94, 0; "
-        "mov.b32 sum95, 0; mov.b32 sum96, 0; mov.b32 sum97, 0; mov.b32 sum98, 0; mov.b32 sum99, 0; "
-        "mov.b32 sum100, 0; mov.b32 sum101, 0; mov.b32 sum102, 0; mov.b32 sum103, 0; "
-        "mov.b32 sum104, 0; mov.b32 sum105, 0; mov.b32 sum106, 0; mov.b32 sum107, 0; "
-        "mov.b32 sum108, 0; mov.b32 sum109, 0; mov.b32 sum110, 0; mov.b32 sum111, 0; "
-        "mov.b32 sum112, 0; mov.b32 sum113, 0; mov.b32 sum114, 0; mov.b32 sum115, 0; "
-        "mov.b32 sum116, 0; mov.b32 sum117, 0; mov.b32 sum118, 0; mov.b32 sum119, 0; "
-        "mov.b32 sum120, 0; mov.b32 sum121, 0; mov.b32 sum122, 0; mov.b32 sum123, 0; "
-        "mov.b32 sum124, 0; mov.b32 sum125, 0; mov.b32 sum126, 0; mov.b32 sum127, 0;");
-  }
-
   /* The sums of a piece, times alpha. */
   static DEVICE void read_scaled(int piece, float alpha, float (&d)[kRegistersOfPiece]) {
     asm volatile(

@@ -146,7 +146,8 @@ local function sums_source(p)
   local is_float = register == "float"
   return sm90_sums.source { count = p.atoms * of_atom, starts = starts_of_pieces(p),
     of_piece = registers_of_piece(p), constraint = is_float and "f" or "r",
-    is_scaled = is_float and p.compute == "float", in_runs = p.promote, in_parts = p.splits > 1 }
+    is_scaled = is_float and p.compute == "float", clears = p.grouped or p.promote,
+    in_runs = p.promote, in_parts = p.splits > 1 }
 end
 
 local Plan = setmetatable({ template = "gemm_sm90.cu", entry = "gemm" }, { __index = base })

@@ -134,16 +134,17 @@ struct Sums {
   static DEVICE void declare() { asm volatile("%s"); }]]
 
 --[[
-source{count =, starts =, of_piece =, constraint =, is_scaled =, in_runs =, in_parts =}: functions
-for 'count' registers, of a type with that constraint in asm. A piece has 'of_piece' of them, from
-its start on. MMAs write to those of a run, if there are runs, else to the sums. is_scaled: they are
-float, and so is alpha.
+source{count =, starts =, of_piece =, constraint =, is_scaled =, clears =, in_runs =, in_parts =}:
+functions for 'count' registers, of a type with that constraint in asm. A piece has 'of_piece' of
+them, from its start on. MMAs write to those of a run, if there are runs, else to the sums.
+is_scaled: they are float, and so is alpha. clears: there may be no MMA that leaves nothing of what
+was in them.
 ]]
 function M.source(s)
   local parts = { HEAD:format(s.is_scaled, (".reg .b32 sum<%d>;"):format(s.count)
     .. (s.in_runs and (" .reg .b32 run<%d>;"):format(s.count) or "")) }
   local function add(text) table.move({ "", text }, 1, 2, #parts + 1, parts) end
-  add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s.count))
+  if s.clears then add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s.count)) end
   if s.is_scaled then add(read_scaled(s)) end
   if s.in_parts or not s.is_scaled then add(read(s)) end
   if s.in_parts then add(write(s)) end
