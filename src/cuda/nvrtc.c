@@ -7,6 +7,9 @@
 #include "device.h"
 
 #define MAX_OPTIONS 64
+#define MINIMAL \
+  "--minimal" /* no textures, no launches by kernels; less to read for the front end */
+#define MINIMAL_SINCE 12080 /* the version of NVRTC; older ones do as well without */
 
 /* ---- Architectures -------------------------------------------------------------------------- */
 
@@ -167,13 +170,16 @@ bool ltD_start_job(lt_cuda *cuda, ltD_job *job) {
 void ltD_run_job(const ltD_compiler *c, ltD_job *job) {
   const lt_cuda_source *source = job->source;
   const char *options[MAX_OPTIONS];
-  options[0] = job->option;
-  for (size_t i = 0; i < source->option_count; i++) options[i + 1] = source->options[i];
+  int count = 0;
+  options[count++] = job->option;
+  for (size_t i = 0; i < source->option_count; i++)
+    if (c->version >= MINIMAL_SINCE || strcmp(source->options[i], MINIMAL) != 0)
+      options[count++] = source->options[i];
   job->created =
       c->nvrtcCreateProgram(&job->program, source->text, source->file, (int)source->headers,
                             source->header_texts, source->header_names);
   if (job->created != NVRTC_SUCCESS) return;
-  job->compiled = c->nvrtcCompileProgram(job->program, (int)source->option_count + 1, options);
+  job->compiled = c->nvrtcCompileProgram(job->program, count, options);
 }
 
 static bool copy_image(lt_cuda *cuda, const ltD_job *job, void **image, size_t *size) {

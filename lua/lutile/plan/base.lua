@@ -103,7 +103,7 @@ end
 -- What lutile.cuda.compile takes; arch is "sm_80" or the like, by default the device's.
 function M.compile_options(p, device, arch)
   return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
-    types = { ["plan::Compute"] = p.compute_type } }
+    types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
 end
 
 -- A plan that has been compiled for a device keeps that kernel.
