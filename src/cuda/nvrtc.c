@@ -7,9 +7,9 @@
 #include "device.h"
 
 #define MAX_OPTIONS 64
-#define MINIMAL \
-  "--minimal" /* no textures, no launches by kernels; less to read for the front end */
-#define MINIMAL_SINCE 12080 /* the version of NVRTC; older ones do as well without */
+/* Leaves out textures and launches by kernels: less to read. NVRTCs before that version do without. */
+#define MINIMAL "--minimal"
+#define MINIMAL_SINCE 12080
 
 /* ---- Architectures -------------------------------------------------------------------------- */
 
