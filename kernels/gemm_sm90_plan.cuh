@@ -28,7 +28,7 @@ constexpr int kConsumerRegisters = 232;
 constexpr int kClusterM = 1;  /* blocks on top of each other */
 constexpr int kClusterN = 1;  /* blocks side by side */
 constexpr int kCluster = 1;
-constexpr int kGroup = 16;  /* rows of tiles that clusters go down together */
+constexpr int kGroup = 16;  /* rows of clusters' tiles that these go down together */
 constexpr int kSplits = 1;  /* at most: parts of a tile along k */
 constexpr int kLeastStages = 4;  /* of a part */
 constexpr int kSkew = 0;  /* nanoseconds after which the second consumer starts */
@@ -66,8 +66,8 @@ struct A {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and
-  ** from there, which the lower word counts. */
+  /* The first MMA's descriptor, in two words: the lower one has the start, in units of 16
+  ** bytes. Units to a warpgroup's first start, and from there. */
   static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:512 */
   static DEVICE constexpr unsigned start(unsigned i) { return i * 512; }
@@ -94,8 +94,8 @@ struct B {
     return {{k, row, batch}};
   }
 
-  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and
-  ** from there, which the lower word counts. */
+  /* The first MMA's descriptor, in two words: the lower one has the start, in units of 16
+  ** bytes. Units to a warpgroup's first start, and from there. */
   static constexpr unsigned kDescriptor = 0x00010000, kDescriptorHigh = 0x40000040;
   /* 2:0 */
   static DEVICE constexpr unsigned start(unsigned) { return 0; }
@@ -112,7 +112,7 @@ struct D {
   static constexpr int kBuffers = 2;
   static constexpr int kBufferBytes = 8192;
   static constexpr int kWrites = 4;  /* of a thread for a chunk */
-  static constexpr int kBytesOfWrite = 16;  /* 16 are matrices' rows */
+  static constexpr int kBytesOfWrite = 16;  /* 16: by stmatrix */
 
   /* Bytes in a buffer at which a thread writes. */
   static constexpr int kStoreMask = 112;
@@ -129,7 +129,7 @@ struct D {
 
   static constexpr bool kByTma = true;  /* else by threads, so many elements at once: */
   static constexpr int kVector = 1;
-  static constexpr bool kEndsInUnits = false;  /* rows: of 16 bytes */
+  static constexpr bool kEndsInUnits = false;  /* rows end at multiples of 16 bytes */
 
   /* Boxes of a chunk: their first rows, and bytes in a buffer. */
   static constexpr int kBoxes = 1;
@@ -152,7 +152,7 @@ struct D {
 ** would take most of the time of compiling.
 */
 struct Sums {
-  static constexpr bool kScaled = true;  /* read_scaled is what there is */
+  static constexpr bool kReadsScaled = true;  /* there is read_scaled */
 
   /* Where a kernel starts: PTX knows names from there on. */
   static DEVICE void declare() { asm volatile(".reg .b32 sum<128>;"); }
@@ -225,7 +225,7 @@ struct Sums {
 };
 
 /*
-** The sums of an atom of the warpgroup: a * b, plus what they are where 'adds'; by their
+** The sums of an atom of the warpgroup: a * b^T, plus what they are where 'adds'; by their
 ** descriptors' lower words, a is (64, 16), b (256, 16).
 */
 DEVICE void mma(int atom, unsigned a, unsigned b, bool adds) {

@@ -118,7 +118,7 @@ DEVICE void encode(unsigned *words, const plan::Compute *x) {
 /* Sums of a piece times alpha. */
 template <class Sums>
 DEVICE void read_scaled(plan::Compute (&x)[kValuesOfPiece], int i, plan::Compute alpha) {
-  if constexpr (Sums::kScaled) {
+  if constexpr (Sums::kReadsScaled) {
     Sums::read_scaled(i, alpha, x);
   } else {
     Piece piece;

@@ -92,7 +92,7 @@ DEVICE void add_parts(const Workspace &workspace, const Unit &unit, int m, unsig
 
 /*
 ** Whether this warpgroup is the last one of its tile's parts; then its sums are those of the whole
-** tile, which has rows below m. Nobody waits for another part.
+** tile, of whose rows only those below m matter. Nobody waits for another part.
 */
 template <class Sums>
 DEVICE bool combine(const Workspace &workspace, const Unit &unit, int m, unsigned parts,

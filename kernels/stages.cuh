@@ -22,6 +22,7 @@ constexpr unsigned kFull = kOutput + plan::kConsumers * plan::D::kBuffers * plan
 constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
 constexpr unsigned kTurn = kEmpty + plan::kStages * mbarrier::kBytes;
 
+static_assert(plan::kStages >= 2, "a stage is released when the next one is there");
 static_assert(kTurn + kTurns * mbarrier::kBytes == plan::kSharedBytes, "");
 static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 == 0 &&
                   plan::D::kBufferBytes % 1024 == 0,

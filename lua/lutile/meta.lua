@@ -1700,7 +1700,7 @@ function functions.svg(x, tile, options) end
 ---@field c_major? string
 ---@field dtype? string of A: f16, bf16, tf32 (takes f32), f64, s8, u8, e4m3, e5m2
 ---@field dtype_b? string
----@field acc? string of sums: f32, f64 or s32
+---@field acc? string of sums: f32, f64 or s32 as dtype has it, or f16 of f16
 ---@field out? string of C and D: acc
 ---@field beta? boolean|number whether C is read: false
 ---@field bias? string "row" or "column": one element for each row of D, or for each column
@@ -1713,7 +1713,7 @@ function functions.svg(x, tile, options) end
 ---@field warps? integer[] along M and N
 ---@field stages? integer
 ---@field blocks? integer of a multiprocessor, at least
----@field group? integer rows of tiles that blocks go down together
+---@field group? integer rows of tiles, or of clusters' tiles, that blocks go down together
 ---@field template? string "gemm_sm80.cu" or "gemm_sm90.cu": the latter where it can
 ---@field cluster? integer[] {rows, columns} of blocks; from here to skew: gemm_sm90.cu
 ---@field ping_pong? boolean whether consumers take turns with tiles, instead of sharing each
@@ -1797,6 +1797,13 @@ function Plan:svg(what) end
 ---All of the CUDA C++ that is compiled.
 ---@return string
 function Plan:source() end
+
+---What cuda.compile takes for its kernel: for a device, or an architecture such as "sm_90a"; by
+---default device 0's, or the plan's own where there is none.
+---@param device? integer
+---@param arch? string
+---@return table
+function Plan:compile_options(device, arch) end
 
 ---@class lutile.plan
 local plan = {}

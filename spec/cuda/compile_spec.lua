@@ -138,7 +138,7 @@ describe("compile", function()
     { { name = "f", source = "", values = { x = 0 / 0 } }, "value 'x' is" },
     { { name = "f", source = "", values = { x = "a\nb" } }, "value 'x' is more than a line" },
     { { name = "f", source = "", types = { T = "f17" } }, "no element type 'f17'" },
-    { { name = "f", source = "", layouts = { A = 5 } }, "layout 'A' is a number" },
+    { { name = "f", source = "", layouts = { A = 1.5 } }, "layout 'A' is a number" },
     { { name = "f", source = "", index = 16 }, "'index' is 32 or 64" },
   } do
     it_compiles("refuses what it cannot use: " .. case[2], function()
@@ -146,6 +146,18 @@ describe("compile", function()
       assert.matches(case[2], error_of(case[1]), 1, true)
     end)
   end
+
+  it_compiles("takes numbers and tables for compact layouts", function()
+    local layouts = { A = 5, B = { 4, 8 }, C = { { 4, 2 }, 3 } }
+    local names = { "A", "B", "C" }
+    for _, name in ipairs(names) do layouts[name .. "_too"] = lutile.make_layout(layouts[name]) end
+    local kernel = compile { arch = "sm_80", name = "f", layouts = layouts,
+      source = kernel_source("", "static_assert(layout::B::cosize() == 32);") }
+    for _, name in ipairs(names) do
+      local function of(text) return kernel.source:match("struct " .. text .. " (%b{})") end
+      assert.equal(of(name), (of(name .. "_too"):gsub(name .. "_too", name)))
+    end
+  end)
 
   it_compiles("places arguments where the machine code has its parameters", function()
     for _, bits in ipairs { 32, 64 } do

@@ -334,6 +334,9 @@ describe("gemm_sm90 says", function()
     ["5 stages need 278608 bytes of shared memory, where a block has 232448"] =
       { dtype = "f16", tile = { 128, 256 }, stages = 5 },
     ["cluster: 2x2, where one of the two is 1"] = { dtype = "f16", cluster = { 2, 2 } },
+    ["cluster: 1x16, where 8 blocks are the most"] = { dtype = "f16", cluster = { 1, 16 } },
+    ["1 stages, where one is loaded while another is multiplied: 2 at least"] =
+      { dtype = "f16", stages = 1 },
     ["promote: 3 MMAs of sums of f32, where multiples of 4 of f32 there are"] =
       { dtype = "e4m3", promote = 3 },
     ["C of s32, and sums of f32"] = { dtype = "f16", out = "s32" },

@@ -74,6 +74,57 @@ describe("plan.gemm", function()
     end
   end)
 
+  it("has sums of a run beside the others, in tiles that leave room for both", function()
+    for _, n in ipairs { 256, 4096, 14336 } do
+      local p = plan.gemm { dtype = "e4m3", out = "f16", M = n, N = n, K = 4096, arch = 90,
+        promote = 4 }
+      assert.equal("gemm_sm90.cu", p.template)
+      assert.same({ 128, 128, 128 }, p.tile)
+    end
+  end)
+
+  it("says what the model has chosen, and how long it takes where it has chosen all", function()
+    local function reason(options)
+      options.M, options.N, options.K, options.multiprocessors = 4096, 4096, 4096, 132
+      local p = gemm(options)
+      return p.reasons[#p.reasons]
+    end
+    assert.matches("^tile 128x256, consumers share each, in clusters of 2x1: %d+ us on 132 "
+      .. "multiprocessors, by the model$", reason {})
+    assert.equal("tile 128x256, consumers share each, in clusters of 2x1", reason { stages = 3 })
+    assert.equal("tile 128x256, consumers share each, in clusters of 2x1, in up to 9 parts along k",
+      reason { splits = 9 })
+    local mma_sync = { template = "gemm_sm80.cu", warps = { 4, 2 }, stages = 2 }
+    assert.matches("4x2 warps, 2 stages", reason(mma_sync), 1, true)
+  end)
+
+  it("names the modes along which matrices are contiguous as the script does", function()
+    local p = gemm { C = make_layout({ 256, 256 }, { 1, 256 }), a_major = "row" }
+    local text = tostring(p)
+    assert.truthy(text:find("A (256,256):(1,256): contiguous along M, by TMA", 1, true))
+    assert.truthy(text:find("B (256,256):(256,1): contiguous along K, by TMA", 1, true))
+    assert.truthy(text:find("C (256,256):(1,256): contiguous along M, by TMA", 1, true))
+  end)
+
+  it("says what speaks against both templates", function()
+    assert.has_error(function() gemm { tile = { 100, 100, 64 } } end, "plan.gemm: M of the tile is "
+      .. "100: a multiple of 32 is needed, by the atom and the warps; gemm_sm90.cu does not take "
+      .. "it either: tile: 100 columns, where multiples of 16 from 32 to 256 there are")
+  end)
+
+  it("refuses a C whose elements share places", function()
+    assert.has_error(function() gemm { C = make_layout({ 256, 256 }, { 0, 1 }) } end,
+      "plan.gemm: C (256,256):(0,1) has several elements in one place")
+  end)
+
+  it("is compiled for its own capability where there is no device", function()
+    if not require "lutile.cuda".available() then
+      assert.equal("sm_90a", gemm({}):compile_options().arch)
+      assert.equal("sm_80", gemm({ arch = 80 }):compile_options().arch)
+      assert.equal("sm_86", gemm({ arch = 80 }):compile_options(nil, "sm_86").arch)
+    end
+  end)
+
   it("divides tiles along k where there are few", function()
     local p = gemm { M = 256, N = 256, K = 4096, multiprocessors = 132 }
     assert.equal(8, p.splits)

@@ -111,7 +111,8 @@ describe("tune.gemm on a pretended device", function()
     local lines = {}
     for line in result.out:gmatch "[^\n]+" do lines[#lines + 1] = line end
     local rest = ", template gemm_sm80.cu, tile 64x64x64, warps 2x2"
-    assert.equal("        us   TFLOP/s samples  gemm: f16 x f16 -> f32, sums of f32, by mma.sync",
+    assert.equal("        us   TFLOP/s samples  gemm: f16 x f16 -> f32, sums of f32, by mma.sync, "
+      .. "gemm_sm80.cu",
       lines[1])
     assert.equal("    100.00       0.3      21  blocks 2, group 8, stages 4" .. rest, lines[2])
     assert.equal("    105.00       0.3      14  blocks 2, group 8, stages 3" .. rest

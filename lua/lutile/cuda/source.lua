@@ -108,7 +108,8 @@ local function parts_of(name, x)
   if kind == "lutile copy" then return parts_of_copy(x) end
   if kind == "lutile tensor" then return x.layout end
   if kind == "lutile value" then return x end
-  if type(x) == "table" then return x end
+  if type(x) == "table" then return #x > 0 and lutile.make_layout(x) or x end
+  if math.type(x) == "integer" then return lutile.make_layout(x) end
   fail("compile: layout '%s' is a %s", name, type(x))
 end
 

@@ -100,8 +100,12 @@ function M.source(p)
   return p:block() .. "\n" .. (require "lutile.cuda.source".find(p.template))
 end
 
--- What lutile.cuda.compile takes; arch is "sm_80" or the like, by default the device's.
+-- What lutile.cuda.compile takes; arch is "sm_80" or the like, by default the device's; the plan's
+-- where there is no device.
 function M.compile_options(p, device, arch)
+  if not (device or arch or require "lutile.cuda".available()) then
+    arch = ("sm_%d%s"):format(p.arch, p.arch == 90 and "a" or "")
+  end
   return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
     types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
 end

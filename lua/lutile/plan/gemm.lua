@@ -227,7 +227,9 @@ local function by_template(p, a, b, d)
     p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why
   end
   if p.arch ~= 90 and is_hierarchical(p.matrices) then explain_copies(p) end
-  return gemm_sm80.plan(p, a, b, d)
+  local other, obstacle = try(gemm_sm80.plan, p, a, b, d)
+  if other then return other end
+  fail("%s%s", obstacle, p.arch == 90 and "; gemm_sm90.cu does not take it either: " .. why or "")
 end
 
 local function check_template(name)
@@ -254,6 +256,7 @@ function M.describe(options)
   for _, name in ipairs(PASSED) do p[name] = options[name] end
   choose_types(p, options)
   p.matrices = matrices_of(p, options)
+  if lutile.is_static(p.matrices.C.layout) then matrix.check_target(p.matrices.C) end
   local a, b, d = choose_roles(p)
   p.count_blocks = count_blocks(d)
   if not p.count_blocks then

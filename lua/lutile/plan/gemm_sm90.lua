@@ -69,7 +69,8 @@ DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
 }  // namespace plan
 ]]
 
--- So many sums C++ sees at once: copies, for which C and parts leave less room, and 192 sums.
+-- So many sums C++ sees at once, copies of the registers: fewer where there are more than 128 of
+-- these, or where C or parts of tiles take registers too.
 local function registers_of_piece(p)
   local _, of_atom, values = wgmma.registers(p)
   local is_large = p.atoms * of_atom > 128
@@ -118,7 +119,7 @@ local function constants(p)
     emit.constant("kClusterM", p.cluster[1], "blocks on top of each other"),
     emit.constant("kClusterN", p.cluster[2], "blocks side by side"),
     emit.constant("kCluster", p.cluster[1] * p.cluster[2]),
-    emit.constant("kGroup", p.group, "rows of tiles that clusters go down together"),
+    emit.constant("kGroup", p.group, "rows of clusters' tiles that these go down together"),
     emit.constant("kSplits", p.splits, "at most: parts of a tile along k"),
     emit.constant("kLeastStages", p.least_stages, "of a part"),
     emit.constant("kSkew", p.skew, "nanoseconds after which the second consumer starts"),
@@ -263,6 +264,7 @@ end
 -- ---- Checks ------------------------------------------------------------------------------------
 
 local LEAST_COLUMNS, MOST_COLUMNS, UNIT_COLUMNS = 32, 256, 16
+local MOST_BLOCKS = 8 -- of a cluster, on every device that has them
 
 local function check_tile(p)
   local m, n, k = p.tile[1], p.tile[2], p.tile[3]
@@ -279,6 +281,9 @@ local function check_tile(p)
   end
   if p.cluster[1] > 1 and p.cluster[2] > 1 then
     fail("cluster: %dx%d, where one of the two is 1", p.cluster[1], p.cluster[2])
+  end
+  if p.cluster[1] * p.cluster[2] > MOST_BLOCKS then
+    fail("cluster: %dx%d, where %d blocks are the most", p.cluster[1], p.cluster[2], MOST_BLOCKS)
   end
 end
 
@@ -302,6 +307,9 @@ local function find_shared_bytes(p)
   local rest = p.consumers * p.D.buffers * p.D.buffer_bytes
     + (p.ping_pong and p.consumers or 0) * BARRIER_BYTES
   p.stages = p.stages or (SHARED_LIMIT - rest) // stage
+  if p.stages < 2 then
+    fail("%d stages, where one is loaded while another is multiplied: 2 at least", p.stages)
+  end
   p.shared_bytes = p.stages * stage + rest
   if p.shared_bytes > SHARED_LIMIT then
     fail("%d stages need %d bytes of shared memory, where a block has %d", p.stages,
@@ -333,8 +341,9 @@ new{dtype =, ...}: the plan for
   batched   {A = false, B = false}: one matrix for all batches
   most_rows   M is no more than that: a tile of 64 rows loads no others
   tile      {rows, columns}: of 64 to 256, and 32 to 256 in steps of 16
-  consumers, ping_pong   warpgroups, and whether they take turns with tiles instead of sharing each:
-            two do unless 'tile' is given
+  consumers, ping_pong   warpgroups, and whether they take turns with tiles instead of sharing each;
+            by default one for 64 rows, three for 192, else two, which take turns with bytes where
+            no tile is given
   splits, least_stages   tiles that would leave most multiprocessors idle are divided along k in at
             most so many parts, of so many stages or more each
   grouped   the kernel takes a list of products, by a table: see first_tiles

@@ -97,7 +97,8 @@ end
 
 local function check_extent(name, x)
   if not lutile.is_integral(x) or math.type(x) and x < 0 then
-    fail("%s is %s: an integer, 0 or more, or dyn(n) is needed", name, tostring(x))
+    fail("%s is %s: an integer, 0 or more, or dyn(n) is needed", name,
+      type(x) == "string" and ("%q"):format(x) or tostring(x))
   end
 end
 

@@ -52,15 +52,20 @@ local function choose_writer(p, d)
   p.reasons[#p.reasons + 1] = ("%s; threads write it, %d bytes at once"):format(why, p.d_align)
 end
 
+-- The mode along which a matrix is contiguous, as the script names it.
+local MODES = { A = { row = "M", column = "K" }, B = { row = "N", column = "K" },
+  C = { row = "M", column = "N" }, D = { row = "M", column = "N" } }
+local OTHER = { row = "column", column = "row" }
+
 -- Layouts for each role, and what each has of batches.
 local function describe(p, a, b, d)
   p.a_layout, p.b_layout, p.d_layout = tma.layout_of(p, a), tma.layout_of(p, b),
     roles.output_layout(p, tma.layout_of(p, d))
   p.batched = { A = a.batch.extent ~= 1, B = b.batch.extent ~= 1 }
   for _, m in ipairs { a, b, d } do
+    local unit = m == d and p.transposed and OTHER[m.unit] or m.unit
     p.reasons[#p.reasons + 1] = ("%s %s: contiguous along %s%s"):format(m.name,
-      tostring(tma.layout_of(p, m)),
-      m.unit == "row" and "its rows" or m == d and "its columns" or "k",
+      tostring(tma.layout_of(p, m)), MODES[m.name][unit],
       m == d and p.d_align and "" or ", by TMA")
   end
 end
@@ -87,19 +92,22 @@ end
 local function choose_tile(p, a, b, d)
   local sizes = sizes_of(p, a, b, d)
   p.most_rows = model.most_rows(sizes)
-  if p.tile or p.ping_pong ~= nil then return end
+  if p.tile or p.ping_pong ~= nil or p.promote then return end -- promote: twice the registers
   local choice, parts, time = model.choose(sizes)
+  local is_models = not (p.splits or p.stages or p.cluster or p.group or p.skew)
   p.tile = { choice.tile[1], choice.tile[2], MOST_LINE // a.bytes }
   p.ping_pong, p.splits = choice.ping_pong or false, p.splits or parts
   if p.dependent == nil then p.dependent = model.is_short(time) end
   for name, value in pairs(model.more(choice, sizes, time)) do
     if p[name] == nil then p[name] = value end
   end
-  p.reasons[#p.reasons + 1] = ("tile %dx%d, %s%s%s"):format(p.tile[1], p.tile[2],
+  p.reasons[#p.reasons + 1] = ("tile %dx%d, %s%s%s%s"):format(p.tile[1], p.tile[2],
     p.ping_pong and "consumers take turns" or "consumers share each",
-    p.splits > 1 and (", in %d parts along k"):format(p.splits) or "",
-    time and (": %.3g us on %d multiprocessors, by the model"):format(time, p.multiprocessors)
-      or ": sizes are known at launch only")
+    p.cluster and (", in clusters of %dx%d"):format(p.cluster[1], p.cluster[2]) or "",
+    p.splits > 1 and (", in up to %d parts along k"):format(p.splits) or "",
+    not time and ": sizes are known at launch only" or not is_models and ""
+      or (time < 100 and ": %.1f us" or ": %.0f us"):format(time)
+        .. (" on %d multiprocessors, by the model"):format(p.multiprocessors))
 end
 
 -- ---- Plans -------------------------------------------------------------------------------------
@@ -119,7 +127,8 @@ function M.plan(p, a, b, d)
   describe(p, a, b, d)
   choose_tile(p, a, b, d)
   p.a_major, p.b_major = major_of(a), major_of(b)
-  p.title = ("gemm: %s x %s -> %s, sums of %s, by wgmma"):format(p.dtype, p.dtype_b, p.out, p.acc)
+  p.title = ("gemm: %s x %s -> %s, sums of %s, by wgmma, gemm_sm90.cu"):format(p.dtype,
+    p.dtype_b, p.out, p.acc)
   return gemm_sm90.new(p)
 end
 

@@ -188,8 +188,8 @@ function M.source(o)
     "  /* A box of the matrix as TMA counts. */",
     tma_modes.corner_source(o.modes),
     "",
-    "  /* The first MMA's descriptor, in two words; units of 16 bytes to a warpgroup's first, and",
-    "  ** from there, which the lower word counts. */",
+    "  /* The first MMA's descriptor, in two words: the lower one has the start, in units of 16",
+    "  ** bytes. Units to a warpgroup's first start, and from there. */",
     ("  static constexpr unsigned kDescriptor = 0x%08x, kDescriptorHigh = 0x%08x;"):format(
       o.descriptor.desc & 0xffffffff, o.descriptor.desc >> 32),
     emit.layout("start", o.starts),

@@ -128,7 +128,7 @@ local HEAD = [[
 ** would take most of the time of compiling.
 */
 struct Sums {
-  static constexpr bool kScaled = %s;  /* read_scaled is what there is */
+  static constexpr bool kReadsScaled = %s;  /* there is read_scaled */
 
   /* Where a kernel starts: PTX knows names from there on. */
   static DEVICE void declare() { asm volatile("%s"); }]]

@@ -60,7 +60,7 @@ end
 local function drawback(c, p)
   local blocks = p.count_blocks and p.count_blocks(c.tile[1], c.tile[2])
   if blocks and blocks < p.multiprocessors then
-    return ("only %d tiles for %d multiprocessors"):format(blocks, p.multiprocessors)
+    return ("%d for %d multiprocessors"):format(blocks, p.multiprocessors)
   end
 end
 
@@ -85,8 +85,9 @@ function M.choose(p)
   choice = choice or fallback
   if not choice then error("no tile fits: " .. p.reasons[#p.reasons], 0) end
   local t = choice.tile
+  local warps = p.warps or choice.warps
   p.reasons[#p.reasons + 1] = ("tile %dx%dx%d, %dx%d warps, %d stages"):format(t[1], t[2],
-    t[3] // bytes, choice.warps[1], choice.warps[2], choice.stages)
+    t[3] // bytes, warps[1], warps[2], p.stages or choice.stages)
   return { tile = { t[1], t[2], t[3] // bytes }, warps = choice.warps, stages = choice.stages,
     blocks = choice.blocks }
 end

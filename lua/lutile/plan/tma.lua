@@ -50,8 +50,9 @@ local function obstacle(m, layout, known)
     has_unit = has_unit or is_unit
     local wants, bytes = obstacle_of_stride(mode.stride, matrix.divisor(mode.stride) * m.bytes)
     if wants and mode.extent ~= 1 and not is_unit then
-      return ("%s %s: TMA takes %s, and %s elements have %s%d"):format(m.name, tostring(layout),
-        wants, tostring(mode.stride), math.type(mode.stride) and "" or "a multiple of ", bytes)
+      return ("%s %s: TMA takes %s, and %s elements have %s"):format(m.name, tostring(layout),
+        wants, tostring(mode.stride), math.type(mode.stride) and bytes
+        or ("a multiple of %d (dyn(n, %d) would promise enough)"):format(bytes, UNIT // m.bytes))
     end
   end
   if m.offset * m.bytes % UNIT ~= 0 then

@@ -61,7 +61,7 @@ end
 
 local MMA = [[
 /*
-** The sums of an atom of the warpgroup: a * b, plus what they are where 'adds'; by their
+** The sums of an atom of the warpgroup: a * b^T, plus what they are where 'adds'; by their
 ** descriptors' lower words, a is (64, %d), b (%d, %d).
 */
 DEVICE void mma(int atom, unsigned a, unsigned b, bool adds) {
