@@ -17,7 +17,7 @@ static const char script[] =
     "  'extern \"C\" __global__ void f() {}'}, 5}, {threads = 2})\n"
     "assert(all[2].name == 'f' and errors[1] and errors[3])\n"
     "local s = cuda.stream()\n"
-    "local g = s:capture(function() k:launch{stream = s}(A, 4) end)\n"
+    "local g = s:capture(function() s:keep({}, A) k:launch{stream = s}(A, 4) end)\n"
     "g:launch(s)\n"
     "local e = cuda.event():record(s)\n"
     "local p = cuda.pinned('f16', 100)\n"
