@@ -146,6 +146,8 @@ describe("plan.gemm", function()
     assert.is_true(ends_in_units(lutile.dyn(4096, 8)))
     assert.is_false(ends_in_units(lutile.dyn(4096)))
     assert.is_false(ends_in_units(4100))
+    local by_threads = make_layout({ 64, 64 }, { 66, 1 })
+    assert.is_false(gemm { M = 64, N = 64, K = 64, C = by_threads }.D.ends_in_units)
   end)
 
   it("knows no sizes that come with the launch", function()

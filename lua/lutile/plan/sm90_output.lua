@@ -60,9 +60,13 @@ local function choose_chunk(p, o)
     o.width = widest(columns // FEW) or widest(columns // MORE)
   end
   o.box_rows = tma_modes.longest_run(o.modes, 1, ROWS, 8)
-  if not o.width or not o.box_rows then
-    fail("D: no box of 8 lines or more divides the tile (%d,%d) and the modes of %s", p.tile[1],
-      p.tile[2], tostring(o.modes.layout or "a row-major matrix"))
+  local of = tostring(o.modes.layout or "a row-major matrix")
+  if not o.width then
+    fail("D: no lines of 32 bytes or more divide the tile's %d columns and the modes of %s%s",
+      p.tile[2], of, p.reads_c and " (C is read: no column is written twice)" or "")
+  end
+  if not o.box_rows then
+    fail("D: no box of 8 lines or more divides the %d rows of an MMA and the modes of %s", ROWS, of)
   end
   o.columns = o.width // o.bytes
 end
@@ -83,9 +87,10 @@ local function find_writes(p, o)
   o.store, o.store_step, o.mask = check_place(o, thread, make_layout(o.writes, values * WARPGROUP))
 end
 
--- Whether rows of D end at multiples of 16 bytes: of one product, whose layout says so.
+-- Whether rows of D that TMA stores end at multiples of 16 bytes: of one product, whose layout says
+-- so.
 local function ends_in_units(p, o)
-  if not p.d_layout or p.grouped then return false end
+  if not o.by_tma or not p.d_layout or p.grouped then return false end
   local columns = lutile.coalesce(p.d_layout[1]).shape
   local divisor = 1
   for _, extent in ipairs(tma_modes.leaves(columns)) do
