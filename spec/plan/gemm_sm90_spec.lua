@@ -189,8 +189,8 @@ describe("gemm_sm90", function()
       end
       assert.has_error(function()
         gemm_sm90.new { dtype = "f16", tile = tile, out = "u8", reads_c = true }
-      end, ("D: no box of 8 lines or more divides the tile (64,%d) and the modes of a row-major "
-        .. "matrix"):format(columns))
+      end, ("D: no lines of 32 bytes or more divide the tile's %d columns and the modes of a "
+        .. "row-major matrix (C is read: no column is written twice)"):format(columns))
     end)
   end
 
@@ -327,12 +327,22 @@ describe("gemm_sm90 says", function()
       { dtype = "f16", tile = { 128, 136 } },
     ["tile: 320 rows are not those of 2 warpgroups, 64 each"] =
       { dtype = "f16", tile = { 320, 64 } },
-    ["tile: 256 registers of sums, and a thread has 232 in all"] =
+    ["tile: 282 registers, 256 of them of sums, and a thread has 232"] =
       { dtype = "f16", tile = { 256, 256 } },
+    ["tile: 234 registers, 208 of them of sums, and a thread has 232"] =
+      { dtype = "f16", tile = { 128, 208 }, ping_pong = true },
     ["tile: an MMA takes 154 registers, and a launch of 4 warpgroups gives 128"] =
       { dtype = "f16", tile = { 192, 256 } },
     ["5 stages need 278608 bytes of shared memory, where a block has 232448"] =
       { dtype = "f16", tile = { 128, 256 }, stages = 5 },
+    ["splits: lines of D of 8 elements have 2 registers of sums, where parts take 4 at once"] =
+      { dtype = "f16", acc = "f16", out = "f32", splits = 2, line_bytes = 32 },
+    ["D: no lines of 32 bytes or more divide the tile's 64 columns and the modes of "
+      .. "(64,(4,16)):(4,(1,256))"] = { dtype = "f16", tile = { 64, 64 },
+      d_layout = make_layout({ 64, { 4, 16 } }, { 4, { 1, 256 } }) },
+    ["D: no box of 8 lines or more divides the 64 rows of an MMA and the modes of "
+      .. "((20,8),64):((64,4096),1)"] = { dtype = "f16", tile = { 64, 64 },
+      d_layout = make_layout({ { 20, 8 }, 64 }, { { 64, 4096 }, 1 }) },
     ["cluster: 2x2, where one of the two is 1"] = { dtype = "f16", cluster = { 2, 2 } },
     ["cluster: 1x16, where 8 blocks are the most"] = { dtype = "f16", cluster = { 1, 16 } },
     ["1 stages, where one is loaded while another is multiplied: 2 at least"] =

@@ -122,7 +122,7 @@ describe("candidates for Hopper", function()
         seen[table.concat(c.plan.cluster, "x")], seen[c.plan.ping_pong] = true, true
         assert.equal(1, c.plan.splits)
       else
-        assert.truthy(c.pruned:find "^gemm_sm90.cu: tile: %d+ registers of sums"
+        assert.truthy(c.pruned:find "^gemm_sm90.cu: tile: %d+ registers, %d+ of them of sums"
           or c.pruned:find "^tile: each element is copied %d.%d times as often"
           or c.pruned == "skew: no warpgroups share a tile", c.pruned)
       end

@@ -179,8 +179,8 @@ for _, c in ipairs(results) do assert(not c.plan or c.plan.dependent == p.depend
 true	true	nil
 64x64 false 1
 64x64 false 2
-gemm_sm90.cu: tile: 256 registers of sums, and a thread has 232 in all
-gemm_sm90.cu: tile: 256 registers of sums, and a thread has 232 in all
+gemm_sm90.cu: tile: 282 registers, 256 of them of sums, and a thread has 232
+gemm_sm90.cu: tile: 282 registers, 256 of them of sums, and a thread has 232
 true	tuned: the model's choice: 1000.0 us when that was found
 ]], result.out)
   end)

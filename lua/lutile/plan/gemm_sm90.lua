@@ -69,12 +69,19 @@ DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
 }  // namespace plan
 ]]
 
+-- Registers of a thread that MMAs write to, and those that they are added to after runs.
+local function registers_of_sums(p)
+  local _, of_atom = wgmma.registers(p)
+  return p.atoms * of_atom * (p.promote and 2 or 1)
+end
+
 -- So many sums C++ sees at once, copies of the registers: fewer where there are more than 128 of
--- these, or where C or parts of tiles take registers too.
+-- these, or where C, parts of tiles or groups take registers too.
 local function registers_of_piece(p)
-  local _, of_atom, values = wgmma.registers(p)
-  local is_large = p.atoms * of_atom > 128
-  local most = is_large and p.splits > 1 and 8 or (is_large or p.reads_c) and 16 or 32
+  local _, _, values = wgmma.registers(p)
+  local is_large = registers_of_sums(p) > 128
+  local needs_many = p.splits > 1 or p.grouped and (p.reads_c or p.bias)
+  local most = is_large and needs_many and 8 or (is_large or p.reads_c) and 16 or 32
   return math.min(most, p.D.values_of_chunk // values)
 end
 
@@ -233,7 +240,7 @@ end
 -- Registers of a thread of the producer and of a consumer; {0, 0} where the launch's will do.
 local function choose_registers(p)
   local _, of_atom = wgmma.registers(p)
-  local sums = p.atoms * of_atom * (p.promote and 2 or 1)
+  local sums = registers_of_sums(p)
   local split = { [2] = { 40, 232 }, [3] = { 32, 160 }, [4] = { 24, 120 } }
   local is_light = p.consumers == 1 or p.consumers == 2 and sums <= 64 and p.splits == 1
   p.registers = p.registers or is_light and { 0, 0 } or split[p.consumers]
@@ -244,7 +251,8 @@ local function choose_registers(p)
   end
   local most = p.registers[2] > 0 and p.registers[2] or math.min(launched, 255)
   if sums + OTHER_REGISTERS > most then
-    fail("tile: %d registers of sums, and a thread has %d in all", sums, most)
+    fail("tile: %d registers, %d of them of sums, and a thread has %d", sums + OTHER_REGISTERS,
+      sums, most)
   end
 end
 
@@ -327,6 +335,14 @@ local function set_defaults(p)
   p.dependent, p.scales = p.dependent or false, p.scales or false
 end
 
+-- Parts are moved four registers at once.
+local function check_parts(p)
+  local of_piece = registers_of_piece(p)
+  if p.splits == 1 or of_piece % 4 == 0 then return end
+  fail("splits: lines of D of %d elements have %d registers of sums, where parts take 4 at once",
+    p.D.columns, of_piece)
+end
+
 local function is_batched(p, name) return (p.batched or {})[name] ~= false end
 
 --[[
@@ -375,6 +391,7 @@ function M.new(options)
   p.B = operand.new(p, { name = "B", dtype = p.dtype_b, rows = p.tile[2], slices = p.cluster[1],
     major = p.b_major, layout = p.b_layout, is_batched = is_batched(p, "B") })
   p.D = output.new(p)
+  check_parts(p)
   find_shared_bytes(p)
   return p
 end
