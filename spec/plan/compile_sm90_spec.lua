@@ -20,6 +20,8 @@ local CASES = {
   { "shared, clusters, row-major", { dtype = "f16", tile = { 128, 256 }, cluster = { 2, 1 },
     a_major = "row", b_major = "row" }, "HGMMA" },
   { "three warpgroups", { dtype = "f16", tile = { 192, 192 }, dependent = true }, "HGMMA" },
+  { "three warpgroups in turn", { dtype = "s8", out = "f16", tile = { 256, 64 }, consumers = 3,
+    ping_pong = true }, "IGMMA" },
   { "one warpgroup, few rows", { dtype = "bf16", tile = { 64, 64 }, most_rows = 16 }, "HGMMA" },
   { "sums of f16", { dtype = "f16", acc = "f16", splits = 2 }, "HGMMA" },
   { "tf32", { dtype = "tf32", splits = 2 }, "HGMMA" },
