@@ -170,10 +170,10 @@ function Plan:check_matrices(m, addresses)
   local _, _, batches = matrix.extents(m.D)
   check_batches(self, m, batches)
   local name = self.transposed and "B" or "A"
-  local rows = matrix.extents(m[name])
-  if self.most_rows and rows > self.most_rows then
+  local rows, loaded = matrix.extents(m[name]), self.A.loaded
+  if loaded < self.tile[1] and rows > loaded then
     fail("%s has %d rows, and the plan loads %d at most (a plan for this tensor would do)", name,
-      rows, self.most_rows)
+      rows, loaded)
   end
 end
 
