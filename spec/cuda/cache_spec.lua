@@ -173,6 +173,13 @@ describe("the cache", function()
       1, true)
   end)
 
+  it_compiles("says what is wrong with the folder, whatever the size", function()
+    local result = command.run("-W " .. command.quote(script), nil,
+      "env -u XDG_CACHE_HOME -u HOME LUTILE_CACHE=/dev/null/x LUTILE_CACHE_SIZE=x")
+    assert.matches("^compiled 1 0 ", result.out)
+    assert.matches("cache folder '/dev/null/x': Not a directory", result.err, 1, true)
+  end)
+
   -- LT069
   it_compiles("gives a kernel that is in memory again", function()
     local result = support.run_with_fake([[

@@ -30,9 +30,10 @@ static const char sum_name[] = "sum";
 
 static void refuse(ltD_cache *cache, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The first reason stays. */
+/* The first failure's reason stays. */
 static void refuse(ltD_cache *cache, const char *format, ...) {
-  if (cache->reason[0] != '\0') return;
+  if (cache->failed) return;
+  cache->failed = true;
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(cache->reason, sizeof cache->reason, format, arguments);
@@ -79,8 +80,9 @@ static uint64_t read_limit(ltD_cache *cache) {
   if (!is_set(text)) return DEFAULT_LIMIT;
   unsigned long long size = strtoull(text, &end, 10);
   if (end != text && *end == '\0' && size < (1u << 30)) return (uint64_t)size << 20;
-  refuse(cache, "LUTILE_CACHE_SIZE is '%.40s', and not a number of MiB: %d are taken", text,
-         (int)(DEFAULT_LIMIT >> 20));
+  snprintf(cache->reason, sizeof cache->reason,
+           "LUTILE_CACHE_SIZE is '%.40s', and not a number of MiB: %d are taken", text,
+           (int)(DEFAULT_LIMIT >> 20));
   return DEFAULT_LIMIT;
 }
 

@@ -49,6 +49,7 @@ typedef struct ltD_cache {
   bool unwritable;
   uint64_t limit;          /* bytes */
   char reason[LTD_REASON]; /* why it cannot be used, or written; "" at first */
+  bool failed;             /* else a reason is a warning, and the first failure's replaces it */
 } ltD_cache;
 
 /* Finds the folder and makes it. Returns whether it may be read. */
