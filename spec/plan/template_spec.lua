@@ -132,7 +132,7 @@ describe("plan.gemm", function()
 
   it("takes eight warps for a tile whose sums four have no registers for", function()
     for tile, warps in pairs { ["64x64"] = "2x2", ["128x128"] = "2x2", ["128x256"] = "2x4",
-      ["256x128"] = "4x2" } do
+      ["256x128"] = "4x2", ["224x128"] = "2x4", ["128x208"] = "4x2", ["160x176"] = "2x2" } do
       local m, n = tile:match "(%d+)x(%d+)"
       local p = gemm { M = 4096, N = 4096, K = 4096, template = "gemm_sm80.cu",
         tile = { math.tointeger(m), math.tointeger(n), 32 } }

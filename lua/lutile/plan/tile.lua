@@ -96,11 +96,13 @@ local MOST_SUMS = 128 -- registers of a thread: more of them would leave too few
 local SUM_BYTES = { f16 = 2, f64 = 8 }
 
 -- Warps for a tile that is given: four, or eight where the sums would not fit into the registers of
--- four.
+-- four and the tile is whole atoms of eight.
 function M.warps(p)
-  local words = p.tile[1] * p.tile[2] * (SUM_BYTES[p.acc] or 4) // 4
-  if words <= MOST_SUMS * 4 * 32 then return { 2, 2 } end
-  return p.tile[1] > p.tile[2] and { 4, 2 } or { 2, 4 }
+  local rows, columns = p.tile[1], p.tile[2]
+  local is_large = rows * columns * (SUM_BYTES[p.acc] or 4) // 4 > MOST_SUMS * 4 * 32
+  local takes_rows, takes_columns = rows % 64 == 0, columns % 32 == 0 -- atoms of 16x8
+  if is_large and takes_rows and (rows > columns or not takes_columns) then return { 4, 2 } end
+  return is_large and takes_columns and { 2, 4 } or { 2, 2 }
 end
 
 -- ---- Checks ------------------------------------------------------------------------------------
