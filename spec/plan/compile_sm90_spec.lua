@@ -20,6 +20,8 @@ local CASES = {
   { "shared, clusters, row-major", { dtype = "f16", tile = { 128, 256 }, cluster = { 2, 1 },
     a_major = "row", b_major = "row" }, "HGMMA" },
   { "three warpgroups", { dtype = "f16", tile = { 192, 192 }, dependent = true }, "HGMMA" },
+  { "three warpgroups, in parts of lines of 2 bytes", { dtype = "tf32", out = "u8",
+    tile = { 192, 192 }, splits = 6, d_align = 2 }, "HGMMA" },
   { "three warpgroups in turn", { dtype = "s8", out = "f16", tile = { 256, 64 }, consumers = 3,
     ping_pong = true }, "IGMMA" },
   { "one warpgroup, few rows", { dtype = "bf16", tile = { 64, 64 }, most_rows = 16 }, "HGMMA" },

@@ -75,11 +75,11 @@ local function registers_of_sums(p)
   return p.atoms * of_atom * (p.promote and 2 or 1)
 end
 
--- So many sums C++ sees at once, copies of the registers: fewer where most of a thread's are these, or
--- where C, parts of tiles or groups take registers too.
+-- So many sums C++ sees at once, copies of the registers: fewer where these are most of a thread's,
+-- or where C, parts of tiles or groups take registers too.
 local function registers_of_piece(p)
   local _, _, values = wgmma.registers(p)
-  local is_large = registers_of_sums(p) > (p.consumers > 2 and 96 or 128)
+  local is_large = registers_of_sums(p) > (p.consumers > 2 and 80 or 128)
   local needs_many = p.splits > 1 or p.grouped and (p.reads_c or p.bias)
   local most = is_large and needs_many and 8 or (is_large or p.reads_c) and 16 or 32
   return math.min(most, p.D.values_of_chunk // values)
