@@ -67,8 +67,8 @@ describe("plan.gemm", function()
     end)
   end
 
-  it("takes tiles of whole lines where rows of B or C ask for them", function()
-    for _, changes in ipairs { { b_major = "row" }, { beta = true } } do
+  it("takes tiles of whole lines where rows of B, C or a cluster ask for them", function()
+    for _, changes in ipairs { { b_major = "row" }, { beta = true }, { cluster = { 4, 1 } } } do
       changes.M, changes.N, changes.K, changes.multiprocessors = 4096, 14336, 4096, 132
       assert.equal("128x256x64", table.concat(gemm(changes).tile, "x"))
     end
