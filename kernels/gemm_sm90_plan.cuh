@@ -29,6 +29,7 @@ constexpr int kClusterM = 1;  /* blocks on top of each other */
 constexpr int kClusterN = 1;  /* blocks side by side */
 constexpr int kCluster = 1;
 constexpr int kGroup = 16;  /* rows of clusters' tiles that these go down together */
+constexpr bool kBatched = true;  /* D has batches */
 constexpr int kSplits = 1;  /* at most: parts of a tile along k */
 constexpr int kLeastStages = 4;  /* of a part */
 constexpr int kSkew = 0;  /* nanoseconds after which the second consumer starts */

@@ -30,7 +30,8 @@ struct Tiles {
 
   /* This block's part of the cluster's tile i, all of k. */
   DEVICE Unit unit(unsigned i, unsigned rank, int stages) const {
-    const unsigned batch = i / (rows * columns), in_batch = i % (rows * columns);
+    const unsigned batch = plan::kBatched ? i / (rows * columns) : 0;
+    const unsigned in_batch = plan::kBatched ? i % (rows * columns) : i;
     const unsigned group = in_batch / (plan::kGroup * columns);
     const unsigned in_group = in_batch % (plan::kGroup * columns);
     const unsigned height = least(rows - group * plan::kGroup, plan::kGroup);

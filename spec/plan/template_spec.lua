@@ -197,6 +197,22 @@ describe("plan.gemm", function()
 end)
 
 describe("plan:run", function()
+  it("refuses batches where the plan is for one", function()
+    local function tensor(shape, stride)
+      return lutile.make_tensor("f16", make_layout(shape, stride))
+    end
+    local A, B = tensor({ 8, 64 }, { 64, 1 }), tensor({ 16, 64 }, { 64, 1 })
+    local p = gemm { M = 8, N = 16, K = 64 }
+    p:run(A, B, tensor({ 8, 16 }, { 16, 1 }))
+    assert.matches("constexpr bool kBatched = false;", p:block(), 1, true)
+    local C = tensor({ 8, 16, 3 }, { 16, 1, 128 })
+    assert.has_error(function() p:run(A, B, C) end, "plan:run: D has 3 batches, and the plan is "
+      .. "for one (a plan for these tensors would do)")
+    local for_all = plan.gemm { A = A, B = B, C = C, arch = 90 }
+    assert.matches("constexpr bool kBatched = true;", for_all:block(), 1, true)
+    for_all:run(A, B, C)
+  end)
+
   it("refuses more rows than the plan loads", function()
     local function tensor(m, n)
       return lutile.make_tensor("f16", make_layout({ m, n }, { n, 1 }))

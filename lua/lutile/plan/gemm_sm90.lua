@@ -111,6 +111,8 @@ local function shape_constants(p, list)
   } do list[#list + 1] = line end
 end
 
+local function is_batched(p, name) return (p.batched or {})[name] ~= false end
+
 local function constants(p)
   local list = {}
   shape_constants(p, list)
@@ -127,6 +129,7 @@ local function constants(p)
     emit.constant("kClusterN", p.cluster[2], "blocks side by side"),
     emit.constant("kCluster", p.cluster[1] * p.cluster[2]),
     emit.constant("kGroup", p.group, "rows of clusters' tiles that these go down together"),
+    emit.constant("kBatched", is_batched(p, "D") and not p.grouped, "D has batches"),
     emit.constant("kSplits", p.splits, "at most: parts of a tile along k"),
     emit.constant("kLeastStages", p.least_stages, "of a part"),
     emit.constant("kSkew", p.skew, "nanoseconds after which the second consumer starts"),
@@ -343,8 +346,6 @@ local function check_parts(p)
     p.D.columns, of_piece)
 end
 
-local function is_batched(p, name) return (p.batched or {})[name] ~= false end
-
 --[[
 new{dtype =, ...}: the plan for
 
@@ -354,7 +355,7 @@ new{dtype =, ...}: the plan for
   a_layout, b_layout, d_layout   (rows, k or columns, batch), whose modes may be hierarchical; all
             but the last of a mode's own modes are static
   d_align   bytes that D's address and strides are multiples of, where those are not TMA's 16
-  batched   {A = false, B = false}: one matrix for all batches
+  batched   {A = false, B = false}: one matrix for all batches; D = false: one batch
   most_rows   M is no more than that: a tile of 64 rows loads no others
   tile      {rows, columns}: of 64 to 256, and 32 to 256 in steps of 16
   consumers, ping_pong   warpgroups, and whether they take turns with tiles instead of sharing each;

@@ -61,7 +61,7 @@ local OTHER = { row = "column", column = "row" }
 local function describe(p, a, b, d)
   p.a_layout, p.b_layout, p.d_layout = tma.layout_of(p, a), tma.layout_of(p, b),
     roles.output_layout(p, tma.layout_of(p, d))
-  p.batched = { A = a.batch.extent ~= 1, B = b.batch.extent ~= 1 }
+  p.batched = { A = a.batch.extent ~= 1, B = b.batch.extent ~= 1, D = d.batch.extent ~= 1 }
   for _, m in ipairs { a, b, d } do
     local unit = m == d and p.transposed and OTHER[m.unit] or m.unit
     p.reasons[#p.reasons + 1] = ("%s %s: contiguous along %s%s"):format(m.name,
@@ -135,6 +135,9 @@ end
 -- ---- Runs --------------------------------------------------------------------------------------
 
 local function check_batches(p, m, batches)
+  if batches ~= 1 and not p.batched.D then
+    fail("D has %d batches, and the plan is for one (a plan for these tensors would do)", batches)
+  end
   local names = p.transposed and { A = "B", B = "A" } or { A = "A", B = "B" }
   for role, name in pairs(names) do
     local _, _, count = matrix.extents(m[name])
