@@ -8,19 +8,14 @@
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
 
-local plan, make_layout = lutile.plan, lutile.make_layout
+local device = require "bench.device"
 
-local there, why = cuda.available()
-if not there then
-  print("no device: " .. why)
-  os.exit(0)
-end
+local plan, make_layout = lutile.plan, lutile.make_layout
 
 local cublas = require "bench.cublas"
 local data = require "lutile.tune.data"
-local timing = require "bench.timing" -- needs a device
+local timing = require "bench.timing"
 
-local device = cuda.device()
 print(tostring(device))
 
 print(cublas.describe())

@@ -5,11 +5,7 @@
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
 
-local there, why = cuda.available()
-if not there then
-  print("no device: " .. why)
-  os.exit(0)
-end
+local device = require "bench.device"
 
 local cublas = require "bench.cublas"
 local data = require "lutile.tune.data"
@@ -80,6 +76,6 @@ local function bench(list)
     flops / t[2] * 1e-9, t[2] / t[1], timing.clock()))
 end
 
-print(tostring(cuda.device()))
+print(tostring(device))
 print(cublas.describe())
 for _, list in ipairs(LISTS) do bench(list) end

@@ -174,7 +174,6 @@ local function options_of(spec)
   return options
 end
 
--- What the driver compiles, from what a script says.
 -- Without a device, a script says what to compile for.
 local function check_target(spec)
   if spec.arch then return end
@@ -185,6 +184,7 @@ local function check_target(spec)
   end
 end
 
+-- What the driver compiles, from what a script says.
 local function describe(spec)
   check_fields(spec)
   local text, folder = spec.source, nil

@@ -197,7 +197,7 @@ function M.plan(options)
   for _, name in ipairs { "A", "B" } do
     local m, lower = p.matrices[name], name:lower()
     p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
-    p.reasons[#p.reasons + 1] = problem.reason(m, name, p[lower .. "_unit"])
+    p.reasons[#p.reasons + 1] = problem.reason(m, name, { row = "its rows", column = "k" })
   end
   local d = p.matrices.D
   p.run_size = d.unit == "column" and matrix.vector(d, 2) or 1

@@ -168,7 +168,7 @@ end
 local function describe(p, name, m)
   local lower = name:lower()
   p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
-  p.reasons[#p.reasons + 1] = problem.reason(m, m.name, p[lower .. "_unit"])
+  p.reasons[#p.reasons + 1] = problem.reason(m, m.name, problem.MODES[m.name])
 end
 
 -- The plan for what plan.gemm knows of a product of the matrices a and b, in the kernel's roles.

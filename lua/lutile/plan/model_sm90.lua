@@ -5,19 +5,21 @@ local M = {}
 
 -- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
 -- cores' rate such tiles reach where there are many of them; the elements' bytes with which blocks
--- on top of each other load B for each other.
+-- on top of each other load B for each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
+local LARGE = { tile = { 128, 256 }, rate = 1.01,
+  paired = { [1] = true, [2] = true, [4] = true } }
+local LARGE_OF_BYTES = { tile = { 128, 128 }, ping_pong = true, rate = 0.93 }
 local CANDIDATES = {
-  { tile = { 128, 256 }, rate = 1.01, paired = { [1] = true, [2] = true, [4] = true } },
+  LARGE,
   { tile = { 256, 128 }, rate = 1, paired = { [1] = true, [2] = true, [4] = true } },
   { tile = { 128, 192 }, ping_pong = true, rate = 0.99, paired = { [1] = true } },
   { tile = { 128, 176 }, ping_pong = true, rate = 0.975, paired = { [1] = true, [2] = true } },
-  { tile = { 128, 128 }, ping_pong = true, rate = 0.93 },
+  LARGE_OF_BYTES,
   { tile = { 64, 128 }, rate = 0.77 },
   { tile = { 128, 64 }, rate = 0.61 },
   { tile = { 64, 64 }, rate = 0.55 },
   { tile = { 64, 32 }, rate = 0.3 },
 }
-local LARGE, LARGE_OF_BYTES = CANDIDATES[1], CANDIDATES[5] -- for sizes that are not known
 local IN_TURN = { [1] = 1, [2] = 1, [4] = 0.85 } -- of that rate, by an element's bytes
 
 local LINE_BYTES = 128                            -- of k, of a stage
@@ -76,21 +78,24 @@ function M.choose(s)
   if not s.M then return s.bytes == 1 and LARGE_OF_BYTES or LARGE, 1 end
   local best, best_parts, least
   for _, c in ipairs(CANDIDATES) do
-    for _, parts in ipairs(fits(c, s) and { 1, count_parts(count_tiles(c, s), s) } or {}) do
+    for _, parts in ipairs { 1, count_parts(count_tiles(c, s), s) } do
       local time = estimate(c, s, parts)
-      if not least or time < least then best, best_parts, least = c, parts, time end
+      if fits(c, s) and (not least or time < least) then
+        best, best_parts, least = c, parts, time
+      end
     end
   end
   return best, best_parts, least
 end
 
--- The candidate with the least time for a list of such products in one launch.
+-- The candidate with the least time for a list of such products in one launch; of whole lines, for
+-- nothing is said of their majors, nor of C.
 function M.choose_for_groups(list)
   local best, least
   for _, c in ipairs(CANDIDATES) do
     local busy = 0 -- us of one multiprocessor
     for _, s in ipairs(list) do
-      if not s.M then return CANDIDATES[1] end
+      if not s.M then return LARGE end
       busy = busy + count_tiles(c, s) * time_of_tile(c, s)
     end
     if fits(c, { whole_lines = true }) and (not least or busy < least) then

@@ -138,10 +138,15 @@ function M.describe_operand(m)
   return unit == "row" and "row" or "k", unit, m.vector * m.bytes
 end
 
-function M.reason(m, name, unit)
+-- How the script names the modes of a product's matrices.
+M.MODES = { A = { row = "M", column = "K" }, B = { row = "N", column = "K" },
+  C = { row = "M", column = "N" }, D = { row = "M", column = "N" } }
+
+-- 'modes' are the names of the matrix's modes.
+function M.reason(m, name, modes)
   return ("%s %s: %s, %d bytes at once"):format(name, tostring(m.layout),
-    unit == "none" and "no contiguous mode" or "contiguous along "
-    .. (unit == "k" and "k" or "its rows"), m.vector * m.bytes)
+    modes[m.unit] and "contiguous along " .. modes[m.unit] or "no contiguous mode",
+    m.vector * m.bytes)
 end
 
 -- The same extents, or one batch for all.

@@ -3,6 +3,7 @@
 local gemm_sm90 = require "lutile.plan.gemm_sm90"
 local matrix = require "lutile.plan.matrix"
 local model = require "lutile.plan.model_sm90"
+local problem = require "lutile.plan.problem"
 local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
@@ -14,7 +15,6 @@ local Plan = M.Plan
 
 local function fail(message, ...) error(message:format(...), 0) end
 
-local UNIT = 16       -- bytes that TMA writes at least
 local MOST_VECTOR = 8 -- bytes; matrices of whole 16 bytes are TMA's
 local MOST_LINE = 128 -- bytes of k in a stage
 
@@ -52,9 +52,6 @@ local function choose_writer(p, d)
   p.reasons[#p.reasons + 1] = ("%s; threads write it, %d bytes at once"):format(why, p.d_align)
 end
 
--- The mode along which a matrix is contiguous, as the script names it.
-local MODES = { A = { row = "M", column = "K" }, B = { row = "N", column = "K" },
-  C = { row = "M", column = "N" }, D = { row = "M", column = "N" } }
 local OTHER = { row = "column", column = "row" }
 
 -- Layouts for each role, and what each has of batches.
@@ -65,7 +62,7 @@ local function describe(p, a, b, d)
   for _, m in ipairs { a, b, d } do
     local unit = m == d and p.transposed and OTHER[m.unit] or m.unit
     p.reasons[#p.reasons + 1] = ("%s %s: contiguous along %s%s"):format(m.name,
-      tostring(tma.layout_of(p, m)), MODES[m.name][unit],
+      tostring(tma.layout_of(p, m)), problem.MODES[m.name][unit],
       m == d and p.d_align and "" or ", by TMA")
   end
 end
@@ -152,9 +149,9 @@ end
 local function check_ends(p, d)
   local rows, columns = matrix.extents(d)
   local extent = p.matrices.D.unit == "row" and rows or columns
-  if p.D.ends_in_units and extent * d.bytes % UNIT ~= 0 then
+  if p.D.ends_in_units and extent * d.bytes % tma.UNIT ~= 0 then
     fail("%s is %s, and the kernel writes %d bytes at once: the plan's %s promises that they "
-      .. "divide its lines (a plan for this tensor would do)", d.name, tostring(d.layout), UNIT,
+      .. "divide its lines (a plan for this tensor would do)", d.name, tostring(d.layout), tma.UNIT,
       tostring(p.matrices.D.layout))
   end
 end

@@ -5,7 +5,8 @@ local matrix = require "lutile.plan.matrix"
 
 local M = {}
 
-local UNIT = 16 -- bytes that addresses and strides are multiples of
+local UNIT = 16 -- bytes that addresses and strides are multiples of, and that are written as one
+M.UNIT = UNIT
 local MOST_STRIDE = 1 << 40 -- bytes
 
 -- The layout of a matrix that the plan's kernel goes through: all its modes, where p.direct, or
