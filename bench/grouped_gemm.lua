@@ -48,6 +48,11 @@ local function tensors_of(groups)
   return list
 end
 
+local function replay(f)
+  local graph = timing.stream:capture(f)
+  return function() graph:launch(timing.stream) end
+end
+
 -- A replay of cuBLASLt's calls; nil and why there is none.
 local function theirs(groups)
   local runs = {}
@@ -56,16 +61,13 @@ local function theirs(groups)
     if not run then return nil, reason end
     runs[i] = run
   end
-  local graph = timing.stream:capture(function()
-    for _, run in ipairs(runs) do run(0) end
-  end)
-  return function() graph:launch(timing.stream) end
+  return replay(function() for _, run in ipairs(runs) do run(0) end end)
 end
 
 local function bench(list)
   local groups, flops = make_groups(list.size)
   local plan = lutile.plan.grouped_gemm { groups = tensors_of(groups), out = TYPE.out }
-  local ours = plan:prepare(tensors_of(groups), { stream = timing.stream })
+  local ours = replay(plan:prepare(tensors_of(groups), { stream = timing.stream }))
   local other, reason = theirs(groups)
   local t = timing.time_all({ ours, other }, true)
   local line = ("%-32s tile %s %8.1f us %6.1f TFLOP/s"):format(list.name,

@@ -15,6 +15,7 @@ constexpr int kBlockM = 128;
 constexpr int kBlockN = 256;
 constexpr int kBlockK = 64;
 constexpr int kSteps = 4;  /* of k, of a stage */
+constexpr int kStepsOfGroup = 1;  /* whose MMAs are one group */
 constexpr int kAtomsM = 1;  /* of a warpgroup */
 constexpr int kValuesOfAtom = 128;  /* of a thread */
 constexpr int kRegistersOfPiece = 32;  /* of a thread's sums */

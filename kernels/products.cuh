@@ -35,15 +35,22 @@ DEVICE unsigned descriptor(unsigned stages, unsigned warpgroup) {
   return Operand::kDescriptor + wgmma::units(stages) + Operand::start(warpgroup);
 }
 
-/* All k-steps of a stage, a group of MMAs each. */
+constexpr int kGroupsOfStage = plan::kSteps / plan::kStepsOfGroup;
+
+/*
+** All k-steps of a stage, some in a group of MMAs. Groups are in a loop, for the compiler takes long
+** for each MMA.
+*/
 DEVICE void multiply(unsigned a, unsigned b, bool adds) {
-#pragma unroll 1 /* the MMAs of a step take longer than the loop, and the compiler 15 ms each */
-  for (int step = 0; step < plan::kSteps; step++) {
+#pragma unroll 1
+  for (int first = 0; first < plan::kSteps; first += plan::kStepsOfGroup) {
     wgmma::fence();
 #pragma unroll
-    for (int i = 0; i < plan::kAtomsM; i++)
-      plan::mma(i, a + plan::A::step(i + step * plan::kAtomsM), b + plan::B::step(step),
-                adds || step > 0);
+    for (int step = first; step < first + plan::kStepsOfGroup; step++)
+#pragma unroll
+      for (int i = 0; i < plan::kAtomsM; i++)
+        plan::mma(i, a + plan::A::step(i + step * plan::kAtomsM), b + plan::B::step(step),
+                  adds || step > 0);
     wgmma::commit();
   }
 }
@@ -64,7 +71,7 @@ DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, in
     mbarrier::wait(full(shared, place.stage), place.parity);
     multiply(a + place.stage * (plan::A::kStageBytes / 16),
              b + place.stage * (plan::B::kStageBytes / 16), i > 0);
-    wgmma::wait<plan::kSteps>();
+    wgmma::wait<kGroupsOfStage>();
     if (i > 0) release(shared, before);
     before = place.stage;
     place.advance();

@@ -100,11 +100,19 @@ local function starts_of_pieces(p)
   return starts
 end
 
+-- An MMA of more columns takes longer than a turn of the loop, and ptxas 5 to 20 ms.
+local MOST_UNROLLED = 128
+
+local function steps_of_group(p)
+  return p.tile[2] * p.atoms <= MOST_UNROLLED and p.steps or 1
+end
+
 local function shape_constants(p, list)
   for _, line in ipairs {
     emit.constant("kBlockM", p.tile[1]), emit.constant("kBlockN", p.tile[2]),
     emit.constant("kBlockK", p.tile[3]),
-    emit.constant("kSteps", p.tile[3] // p.mma.shape_mnk[2], "of k, of a stage"),
+    emit.constant("kSteps", p.steps, "of k, of a stage"),
+    emit.constant("kStepsOfGroup", steps_of_group(p), "whose MMAs are one group"),
     emit.constant("kAtomsM", p.atoms, "of a warpgroup"),
     emit.constant("kValuesOfAtom", ROWS * p.tile[2] // WARPGROUP, "of a thread"),
     emit.constant("kRegistersOfPiece", registers_of_piece(p), "of a thread's sums"),
@@ -117,7 +125,7 @@ local function constants(p)
   local list = {}
   shape_constants(p, list)
   for _, line in ipairs {
-    emit.constant("kPromote", p.promote and p.promote // (p.tile[3] // p.mma.shape_mnk[2]) or 0,
+    emit.constant("kPromote", p.promote and p.promote // p.steps or 0,
       "stages whose sums are added up as f32, where not 0"),
     emit.constant("kStages", p.stages),
     emit.constant("kConsumers", p.consumers, "warpgroups"),
@@ -299,10 +307,9 @@ local function check_tile(p)
 end
 
 local function check_options(p)
-  local steps = p.tile[3] // p.mma.shape_mnk[2]
-  if p.promote and (p.acc ~= "f32" or p.promote % steps ~= 0) then
+  if p.promote and (p.acc ~= "f32" or p.promote % p.steps ~= 0) then
     fail("promote: %s MMAs of sums of %s, where multiples of %d of f32 there are",
-      tostring(p.promote), p.acc, steps)
+      tostring(p.promote), p.acc, p.steps)
   end
   if p.grouped and (p.splits > 1 or p.scales) then
     fail("grouped: splits and scales are for one product")
@@ -382,6 +389,7 @@ function M.new(options)
   check_tile(p)
   p.atom = wgmma.atom(p)
   p.mma = lutile.make_tiled_mma(p.atom, make_layout { p.sharers, 1, 1 })
+  p.steps = p.tile[3] // p.mma.shape_mnk[2] -- of k, of a stage
   check_options(p)
   choose_registers(p)
   p.threads = (p.consumers + 1) * WARPGROUP
