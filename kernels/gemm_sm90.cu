@@ -26,12 +26,14 @@ struct Gemm {
   Output to;
   Workspace space;
 
+  DEVICE Steps producer_numbers(unsigned) const { return {}; }
+  DEVICE Steps consumer_numbers(unsigned) const { return {}; }
   DEVICE unsigned count() const { return schedule.count; }
   DEVICE unsigned parts() const { return schedule.parts; }
   DEVICE Unit unit(unsigned i, unsigned rank) const { return schedule.unit(i, rank); }
-  DEVICE const tma::Map &a() const { return map_a; }
-  DEVICE const tma::Map &b() const { return map_b; }
-  DEVICE const Output &output() const { return to; }
+  DEVICE const tma::Map &a(const Unit &) const { return map_a; }
+  DEVICE const tma::Map &b(const Unit &) const { return map_b; }
+  DEVICE const Output &output(const Unit &) const { return to; }
   DEVICE const Workspace &workspace() const { return space; }
 };
 

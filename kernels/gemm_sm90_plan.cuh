@@ -33,6 +33,7 @@ constexpr int kGroup = 16;  /* rows of clusters' tiles that these go down togeth
 constexpr bool kBatched = true;  /* D has batches */
 constexpr int kSplits = 1;  /* at most: parts of a tile along k */
 constexpr int kLeastStages = 4;  /* of a part */
+constexpr int kNotes = 0;  /* numbers of units in shared memory at once */
 constexpr int kSkew = 0;  /* nanoseconds after which the second consumer starts */
 constexpr int kSharedBytes = 229440;
 constexpr bool kDependent = false;  /* starts while the grid before ends */

@@ -38,17 +38,19 @@ template <class Work>
 DEVICE void produce(Work work, unsigned shared, unsigned rank) {
   constexpr unsigned kBytes = plan::A::kStageBytes + plan::B::kStageBytes;
   Place place;
-  for (unsigned i = blockIdx.x / kCluster; i < work.count(); i += gridDim.x / kCluster) {
-    const Unit unit = work.unit(i, rank);
+  for (auto numbers = work.producer_numbers(shared); numbers.number < work.count();
+       numbers.advance()) {
+    const Unit unit = work.unit(numbers.number, rank);
+    numbers.look_ahead();
 #pragma unroll 1
     for (int s = 0; s < unit.stages; s++) {
-      const unsigned barrier = full(shared, place.stage);
+      const unsigned barrier = full(shared, place.slot);
       const int k = (unit.first + s) * plan::kBlockK;
-      mbarrier::wait(empty(shared, place.stage), place.parity ^ 1);
+      mbarrier::wait(empty(shared, place.slot), place.parity ^ 1);
       mbarrier::arrive_expecting(barrier, kBytes);
-      load<plan::A>(work.a(), shared + place.stage * plan::A::kStageBytes, barrier, unit.m, k,
+      load<plan::A>(work.a(unit), shared + place.slot * plan::A::kStageBytes, barrier, unit.m, k,
                     unit.batch, rank);
-      load<plan::B>(work.b(), shared + kStagesOfB + place.stage * plan::B::kStageBytes, barrier,
+      load<plan::B>(work.b(unit), shared + kStagesOfB + place.slot * plan::B::kStageBytes, barrier,
                     unit.n, k, unit.batch, rank);
       place.advance();
     }
@@ -57,41 +59,68 @@ DEVICE void produce(Work work, unsigned shared, unsigned rank) {
 
 /* ---- Consumers ------------------------------------------------------------------------------ */
 
+/* Stages of a tile of which this warpgroup has no rows. */
+DEVICE void pass_stages(Place &place, unsigned shared, int stages) {
+#pragma unroll 1
+  for (int i = 0; i < stages; i++) {
+    mbarrier::wait(full(shared, place.slot), place.parity);
+    release(shared, place.slot);
+    place.advance();
+  }
+}
+
+/* A unit's sums to D, of a part only where it is the last one of its tile to come. Gives the buffer
+** with which the next unit starts. */
+template <class Work>
+DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, unsigned rank,
+                           unsigned warpgroup, unsigned buffer) {
+  const Output &output = work.output(unit);
+  if constexpr (plan::kSplits > 1)
+    if (unit.part >= 0 &&
+        !combine<plan::Sums>(work.workspace(), unit, output.m, work.parts(), rank, warpgroup))
+      return buffer;
+  write_tile(output, unit, shared, warpgroup, buffer);
+  return next_buffer(buffer);
+}
+
 /*
 ** Consumers share each unit, or they take turns: then one writes a tile while another multiplies the
 ** next. Those that share find the next unit while the last MMAs of this one run, so that they start
-** with it at once.
+** with it at once. In a list of products, one multiplies nothing where a tile's last rows are not its
+** own.
 */
 template <class Work>
 DEVICE void consume(Work work, unsigned shared, unsigned rank) {
+  constexpr bool kFindsNext = !plan::kPingPong;
   const unsigned warpgroup = sm90::uniform(threadIdx.x / kWarpgroup) - 1;
   Place place;
-  constexpr bool kFindsNext = !plan::kPingPong && !Work::kIsList;
-  const unsigned first = blockIdx.x / kCluster, step = gridDim.x / kCluster;
+  auto numbers = work.consumer_numbers(shared);
   Unit next;
-  if constexpr (kFindsNext) next = work.unit(first, rank);
+  if constexpr (kFindsNext) next = work.unit(numbers.number, rank);
+  const auto advance = [&] {
+    numbers.advance();
+    if (kFindsNext && numbers.number < work.count()) next = work.unit(numbers.number, rank);
+  };
   unsigned turns = 0, done = 0, buffer = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
-  for (unsigned i = first; i < work.count(); i += step) {
-    const Unit unit = kFindsNext ? next : work.unit(i, rank);
+  while (numbers.number < work.count()) {
+    const Unit unit = kFindsNext ? next : work.unit(numbers.number, rank);
     if (plan::kPingPong && turns++ % plan::kConsumers != warpgroup) {
       place.skip(unit.stages);
+      advance();
       continue;
     }
+    const bool has_rows =
+        !Work::kIsList || kReaders == 1 || (int)plan::c_row(warpgroup * kWarpgroup) < unit.rows;
+    if (!has_rows) pass_stages(place, shared, unit.stages);
     if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, done++);
-    accumulate<plan::Sums, Work::kIsList>(place, shared, warpgroup, unit.stages, [&] {
+    const int stages = has_rows ? unit.stages : 0;
+    accumulate<plan::Sums, Work::kIsList>(place, shared, warpgroup, stages, [&] {
       if constexpr (plan::kPingPong) pass_turn(shared, warpgroup);
-      if (kFindsNext && i + step < work.count()) next = work.unit(i + step, rank);
+      advance();
     });
-    bool is_whole = true;
-    if constexpr (plan::kSplits > 1)
-      if (unit.part >= 0)
-        is_whole = combine<plan::Sums>(work.workspace(), unit, work.output().m, work.parts(), rank,
-                                       warpgroup);
-    if (is_whole) {
-      write_tile(work.output(), unit, shared, warpgroup, buffer);
-      buffer = next_buffer(buffer);
-    }
+    if (!has_rows) continue;
+    buffer = write_unit(work, unit, shared, rank, warpgroup, buffer);
   }
   tma::wait_stores_read<0>(); /* shared memory goes with the block */
 }

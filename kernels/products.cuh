@@ -68,12 +68,12 @@ DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, in
   unsigned before = 0;
 #pragma unroll 1
   for (int i = 0; i < stages; i++) {
-    mbarrier::wait(full(shared, place.stage), place.parity);
-    multiply(a + place.stage * (plan::A::kStageBytes / 16),
-             b + place.stage * (plan::B::kStageBytes / 16), i > 0);
+    mbarrier::wait(full(shared, place.slot), place.parity);
+    multiply(a + place.slot * (plan::A::kStageBytes / 16),
+             b + place.slot * (plan::B::kStageBytes / 16), i > 0);
     wgmma::wait<kGroupsOfStage>();
     if (i > 0) release(shared, before);
-    before = place.stage;
+    before = place.slot;
     place.advance();
   }
   meanwhile();

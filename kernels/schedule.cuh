@@ -4,12 +4,14 @@
 */
 #pragma once
 
-#include "ptx.cuh"
+#include "stages.cuh"
 
 struct Unit {
   int m, n, batch;   /* of the tile's first element */
+  int rows;          /* of D, from there on */
   int first, stages; /* along k */
   int tile, part;    /* of a tile in parts: its number among those, and this part's; else -1 */
+  int group;         /* of a list of products: which one's tile it is */
 };
 
 DEVICE unsigned divide_up(unsigned a, unsigned b) { return (a + b - 1) / b; }
@@ -20,10 +22,12 @@ DEVICE unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 ** before they go on to the next column, so that those that run together share more in L2.
 */
 struct Tiles {
+  int m;
   unsigned rows, columns;
 
   DEVICE Tiles(int m, int n)
-      : rows(divide_up(m, plan::kBlockM * plan::kClusterM)),
+      : m(m),
+        rows(divide_up(m, plan::kBlockM * plan::kClusterM)),
         columns(divide_up(n, plan::kBlockN * plan::kClusterN)) {}
 
   DEVICE unsigned count() const { return rows * columns; }
@@ -36,13 +40,16 @@ struct Tiles {
     const unsigned in_group = in_batch % (plan::kGroup * columns);
     const unsigned height = least(rows - group * plan::kGroup, plan::kGroup);
     const unsigned row = group * plan::kGroup + in_group % height, column = in_group / height;
-    return {(int)(row * plan::kClusterM + rank % plan::kClusterM) * plan::kBlockM,
+    const int first = (int)(row * plan::kClusterM + rank % plan::kClusterM) * plan::kBlockM;
+    return {first,
             (int)(column * plan::kClusterN + rank / plan::kClusterM) * plan::kBlockN,
             (int)batch,
+            m - first,
             0,
             stages,
             -1,
-            -1};
+            -1,
+            0};
   }
 };
 
@@ -76,4 +83,14 @@ struct Schedule {
     unit.part = part;
     return unit;
   }
+};
+
+/* The numbers of a block's units where all take as long: each cluster's are as far apart as there are
+** clusters. */
+class Steps {
+ public:
+  unsigned number = blockIdx.x / kCluster;
+
+  DEVICE void look_ahead() {}
+  DEVICE void advance() { number += gridDim.x / kCluster; }
 };

@@ -15,36 +15,42 @@ constexpr int kTilesAtOnce = plan::kPingPong ? plan::kConsumers : 1;
 constexpr int kReaders = plan::kConsumers / kTilesAtOnce; /* of a stage */
 constexpr int kTurns = plan::kPingPong ? plan::kConsumers : 0;
 
-/* Stages of A, stages of B, output buffers of each consumer, barriers. */
+/* Stages of A, stages of B, output buffers of each consumer, barriers, notes. */
 constexpr unsigned kStagesOfB = plan::kStages * plan::A::kStageBytes;
 constexpr unsigned kOutput = kStagesOfB + plan::kStages * plan::B::kStageBytes;
 constexpr unsigned kFull = kOutput + plan::kConsumers * plan::D::kBuffers * plan::D::kBufferBytes;
 constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
 constexpr unsigned kTurn = kEmpty + plan::kStages * mbarrier::kBytes;
+constexpr unsigned kNoteWritten = kTurn + kTurns * mbarrier::kBytes;
+constexpr unsigned kNoteRead = kNoteWritten + plan::kNotes * mbarrier::kBytes;
+constexpr unsigned kNote = kNoteRead + plan::kNotes * mbarrier::kBytes;
+constexpr unsigned kNoteBytes = 4;
 
 static_assert(plan::kStages >= 2, "a stage is released when the next one is there");
-static_assert(kTurn + kTurns * mbarrier::kBytes == plan::kSharedBytes, "");
+static_assert(kNote + plan::kNotes * kNoteBytes == plan::kSharedBytes, "");
 static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 == 0 &&
                   plan::D::kBufferBytes % 1024 == 0,
               "swizzles repeat after 1024 bytes");
 
-/* A place in the ring: the stage, and the parity of the phase in which it is filled. */
-struct Place {
-  unsigned stage = 0, parity = 0;
+/* A place in a ring: the slot, and the parity of the phase in which it is filled. */
+template <unsigned kSlots>
+struct Ring {
+  unsigned slot = 0, parity = 0;
 
   DEVICE void advance() {
-    if (++stage < plan::kStages) return;
-    stage = 0;
+    if (++slot < kSlots) return;
+    slot = 0;
     parity ^= 1;
   }
 
-  /* Past stages that another consumer reads. */
+  /* Past slots that another consumer reads. */
   DEVICE void skip(unsigned count) {
-    const unsigned to = stage + count;
-    stage = to % plan::kStages;
-    parity ^= to / plan::kStages & 1;
+    const unsigned to = slot + count;
+    slot = to % kSlots;
+    parity ^= to / kSlots & 1;
   }
 };
+using Place = Ring<plan::kStages>; /* among the stages */
 
 /* 'shared' is where the block's shared memory starts. */
 DEVICE unsigned full(unsigned shared, unsigned stage) {
@@ -57,12 +63,24 @@ DEVICE unsigned turn(unsigned shared, unsigned warpgroup) {
   return shared + kTurn + warpgroup * mbarrier::kBytes;
 }
 
+DEVICE unsigned note_written(unsigned shared, unsigned slot) {
+  return shared + kNoteWritten + slot * mbarrier::kBytes;
+}
+DEVICE unsigned note_read(unsigned shared, unsigned slot) {
+  return shared + kNoteRead + slot * mbarrier::kBytes;
+}
+DEVICE unsigned note(unsigned shared, unsigned slot) { return shared + kNote + slot * kNoteBytes; }
+
 DEVICE void init_barriers(unsigned shared) {
   for (int stage = 0; stage < plan::kStages; stage++) {
     mbarrier::init(full(shared, stage), 1);
     mbarrier::init(empty(shared, stage), kReaders * kCluster);
   }
   for (int i = 0; i < kTurns; i++) mbarrier::init(turn(shared, i), 1);
+  for (int slot = 0; slot < plan::kNotes; slot++) {
+    mbarrier::init(note_written(shared, slot), 1);
+    mbarrier::init(note_read(shared, slot), plan::kConsumers * kWarpgroup);
+  }
   mbarrier::fence_init();
 }
 

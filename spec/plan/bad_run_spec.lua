@@ -262,7 +262,7 @@ plan:run: tensor_map: the tensor's memory was freed
 end)
 
 describe("a grouped launch that is prepared", function()
-  support.with_host_kernels(it, pending)("keeps its tensors, and refuses those that were freed",
+  support.with_host_kernels(it, pending)("keeps its memory, and refuses what was freed",
     function()
       local result = support.run_with_fake([[
 package.path = "./?.lua;" .. package.path
@@ -273,7 +273,7 @@ local kept = setmetatable({}, { __mode = "v" })
 local C = tensor()
 local function prepare()
   local g = { A = tensor(), B = tensor(), C = C }
-  kept.A, kept.B = g.A, g.B
+  kept.A, kept.B = g.A.data, g.B.data
   return lutile.plan.grouped_gemm { groups = { g } }:prepare { g }
 end
 local f = prepare()
@@ -287,7 +287,7 @@ print(select(2, pcall(f)))]], { FAKE_CUDA_CAPABILITY = 90 })
       assert.equal("true\nC of group 1: the tensor's memory was freed\n", result.out)
     end)
 
-  support.with_fake(it, pending)("is kept by a graph, with its tensors", function()
+  support.with_fake(it, pending)("is kept by a graph, with its memory", function()
     local result = support.run_with_fake([=[
 local cuda, parse = require "lutile.cuda", lutile.parse
 local function tensor() return cuda.tensor("f16", parse "(64,64):(64,1)") end
@@ -295,7 +295,7 @@ local kept = setmetatable({}, { __mode = "v" })
 local stream = cuda.stream()
 local graph = stream:capture(function()
   local g = { A = tensor(), B = tensor(), C = tensor() }
-  kept.A, kept.B, kept.C = g.A, g.B, g.C
+  kept.A, kept.B, kept.C = g.A.data, g.B.data, g.C.data
   lutile.plan.grouped_gemm { groups = { g } }:run({ g }, { stream = stream })
 end)
 collectgarbage()

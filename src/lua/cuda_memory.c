@@ -113,6 +113,22 @@ static int is_device_buffer(lua_State *L) {
   return 1;
 }
 
+/* first_freed(list): the number of the first buffer of a list that was freed; nil if none was. */
+static int first_freed(lua_State *L) {
+  const ltL_cuda *C = ltL_begin_cuda(L);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Integer count = luaL_len(L, 1);
+  for (lua_Integer i = 1; i <= count; i++) {
+    lua_rawgeti(L, 1, i);
+    bool is_freed = check_any(L, C, -1)->pointer == 0;
+    lua_pop(L, 1);
+    if (!is_freed) continue;
+    lua_pushinteger(L, i);
+    return 1;
+  }
+  return 0;
+}
+
 /* extent(layout): elements that memory for it needs. */
 static int extent(lua_State *L) {
   ltL_state *S = ltL_begin(L);
@@ -307,7 +323,8 @@ static const luaL_Reg no_methods[] = {{NULL, NULL}};
 static const luaL_Reg pin_metamethods[] = {{"__gc", unpin}, {NULL, NULL}};
 
 static const luaL_Reg functions[] = {{"buffer", new_buffer}, {"download", download},
-                                     {"extent", extent},     {"is_device_buffer", is_device_buffer},
+                                     {"extent", extent},     {"first_freed", first_freed},
+                                     {"is_device_buffer", is_device_buffer},
                                      {"limit", limit},       {"memory", memory},
                                      {"move", move},         {"pinned_buffer", new_pinned},
                                      {"upload", upload},     {"used", used},

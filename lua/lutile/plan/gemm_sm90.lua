@@ -22,6 +22,7 @@ local M = {}
 local WARPGROUP = 128
 local ROWS = 64 -- of a warpgroup's MMA
 local BARRIER_BYTES = 8
+local NOTES, NOTE_BYTES = 8, 4 -- of a list's units: what a block's producer has drawn
 local SHARED_LIMIT = 227 * 1024 -- CUDA C++ Programming Guide, compute capability 9.0
 local ALL_REGISTERS = 65536     -- of a multiprocessor
 local OTHER_REGISTERS = 26      -- that an MMA takes beside its sums
@@ -140,6 +141,7 @@ local function constants(p)
     emit.constant("kBatched", is_batched(p, "D") and not p.grouped, "D has batches"),
     emit.constant("kSplits", p.splits, "at most: parts of a tile along k"),
     emit.constant("kLeastStages", p.least_stages, "of a part"),
+    emit.constant("kNotes", p.notes, "numbers of units in shared memory at once"),
     emit.constant("kSkew", p.skew, "nanoseconds after which the second consumer starts"),
     emit.constant("kSharedBytes", p.shared_bytes),
     emit.constant("kDependent", p.dependent, "starts while the grid before ends"),
@@ -314,6 +316,9 @@ local function check_options(p)
   if p.grouped and (p.splits > 1 or p.scales) then
     fail("grouped: splits and scales are for one product")
   end
+  if p.grouped and p.cluster[1] * p.cluster[2] > 1 then
+    fail("grouped: clusters are for one product")
+  end
   if p.bias and p.bias ~= "row" and p.bias ~= "column" then
     fail("bias is '%s': \"row\" and \"column\" there are", tostring(p.bias))
   end
@@ -324,6 +329,7 @@ local function find_shared_bytes(p)
   local stage = p.A.stage_bytes + p.B.stage_bytes + 2 * BARRIER_BYTES
   local rest = p.consumers * p.D.buffers * p.D.buffer_bytes
     + (p.ping_pong and p.consumers or 0) * BARRIER_BYTES
+    + p.notes * (2 * BARRIER_BYTES + NOTE_BYTES)
   p.stages = p.stages or (SHARED_LIMIT - rest) // stage
   if p.stages < 2 then
     fail("%d stages, where one is loaded while another is multiplied: 2 at least", p.stages)
@@ -343,6 +349,7 @@ local function set_defaults(p)
   p.splits, p.least_stages = p.splits or 1, p.least_stages or 4
   p.reads_c, p.epilogue = p.reads_c or false, p.epilogue or "x"
   p.dependent, p.scales = p.dependent or false, p.scales or false
+  p.notes = p.grouped and NOTES or 0
 end
 
 -- Parts are moved four registers at once.

@@ -170,38 +170,61 @@ local function upload(cuda, text, device)
   return cuda.to(t, device)
 end
 
--- What the kernel reaches by addresses, which nothing else would keep: a list of names and tensors.
-local function tensors_of(groups)
-  local list = {}
+-- The memory that the kernel reaches by addresses, which nothing else would keep: a list, and the
+-- name of the first tensor in each.
+local function memory_of(groups)
+  local list, names, seen = {}, {}, {}
   for i, g in ipairs(groups) do
     for _, name in ipairs { "A", "B", "C", "D", "bias" } do
-      if g[name] then list[#list + 1] = { ("%s of group %d"):format(name, i), g[name] } end
+      local data = g[name] and g[name].data
+      if data and not seen[data] then
+        list[#list + 1], names[#names + 1] = data, ("%s of group %d"):format(name, i)
+        seen[data] = true
+      end
     end
   end
-  return list
+  return list, names
+end
+
+-- Products of long sums first: the last tiles to be begun are short ones.
+local function by_k(one, other)
+  if one.size[3] == other.size[3] then return one.number < other.number end
+  return one.size[3] > other.size[3]
+end
+
+-- The groups that have a D, as the kernel reads them, in the order in which it takes them: the
+-- table as bytes, and the sizes of each.
+local function pack(cuda, p, groups)
+  local packed, texts, sizes = {}, {}, {}
+  for i, g in ipairs(groups) do
+    local text, size = pack_group(cuda, p, g, i)
+    packed[#packed + 1] = text and { text = text, size = size, number = i }
+  end
+  table.sort(packed, by_k)
+  for i, one in ipairs(packed) do texts[i], sizes[i] = one.text, one.size end
+  return table.concat(texts), sizes
 end
 
 -- A function that launches the kernel for all groups.
 local function prepare_shared(cuda, p, groups, options)
-  local packed, sizes = {}, {}
-  for i, g in ipairs(groups) do
-    packed[#packed + 1], sizes[#sizes + 1] = pack_group(cuda, p, g, i)
-  end
-  if #packed == 0 then return function() end end
+  local packed, sizes = pack(cuda, p, groups)
+  if #sizes == 0 then return function() end end
   local shared, device = p.shared, groups[1].A.data:device()
   local first = shared:first_tiles(sizes)
-  local cluster = shared.cluster[1] * shared.cluster[2]
-  local blocks = math.min(first[#first], cuda.device(device).multiprocessors // cluster) * cluster
+  local blocks = math.min(first[#first], cuda.device(device).multiprocessors)
   local launch = shared:kernel(device):launch { grid = blocks, block = shared.threads,
     shared = shared.shared_bytes, stream = options.stream, dependent = shared.dependent }
-  local table_of_groups = upload(cuda, table.concat(packed), device)
+  local table_of_groups = upload(cuda, packed, device)
   local firsts = upload(cuda, string.pack("<" .. ("i4"):rep(#first), table.unpack(first)), device)
+  local counter = upload(cuda, string.pack("<i4", 0), device)
   local alpha, beta = run.check_scales(p, options)
-  local tensors, count = tensors_of(groups), #packed
+  local memory, names = memory_of(groups)
+  local driver = require "lutile.cuda.driver"
   return function()
-    for _, t in ipairs(tensors) do run.address(t[1], t[2]) end -- none was freed
-    if options.stream then options.stream:keep(tensors) end
-    launch(table_of_groups, firsts, count, alpha, beta)
+    local freed = driver.first_freed(memory)
+    if freed then fail("%s: the tensor's memory was freed", names[freed]) end
+    if options.stream then options.stream:keep(memory) end
+    launch(table_of_groups, firsts, #sizes, counter, alpha, beta)
   end
 end
 
