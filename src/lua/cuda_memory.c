@@ -322,13 +322,19 @@ static const luaL_Reg metamethods[] = {{"__close", free_buffer},
 static const luaL_Reg no_methods[] = {{NULL, NULL}};
 static const luaL_Reg pin_metamethods[] = {{"__gc", unpin}, {NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"buffer", new_buffer}, {"download", download},
-                                     {"extent", extent},     {"first_freed", first_freed},
+static const luaL_Reg functions[] = {{"buffer", new_buffer},
+                                     {"download", download},
+                                     {"extent", extent},
+                                     {"first_freed", first_freed},
                                      {"is_device_buffer", is_device_buffer},
-                                     {"limit", limit},       {"memory", memory},
-                                     {"move", move},         {"pinned_buffer", new_pinned},
-                                     {"upload", upload},     {"used", used},
-                                     {"view", view},         {NULL, NULL}};
+                                     {"limit", limit},
+                                     {"memory", memory},
+                                     {"move", move},
+                                     {"pinned_buffer", new_pinned},
+                                     {"upload", upload},
+                                     {"used", used},
+                                     {"view", view},
+                                     {NULL, NULL}};
 
 void ltL_open_cuda_memory(lua_State *L) {
   ltL_set_cuda_functions(L, functions);
