@@ -30,7 +30,8 @@ local START = 1.6     -- us until the first stage is there, and after the last o
 local WRITE = 4e-5    -- us to write an element of a tile
 local COMBINE, COMBINE_EACH = 2, 2.4e-4 -- us to add up a tile's parts, and for each element
 local MOST_PARTS, LEAST_STAGES = 8, 4
-local MOST_SHORT = 50    -- us up to which a kernel's start and end are a part worth hiding
+local MOST_SHORT = 50      -- us up to which clusters and warpgroups apart cost more than they give
+local MOST_DEPENDENT = 300 -- us up to which a kernel's start and end are a part worth hiding
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -111,30 +112,32 @@ local SKEW = 1500 -- ns: so that one warpgroup writes while the other one multip
 function M.most_rows(s) return s.M and s.M > 0 and s.M <= 64 and s.M or nil end
 
 -- Rows of tiles that go down together where k is so short that all of A stays in the L2.
-local SHORT_K, LONG_GROUP = 1024, 64
+local SHORT_K, LONG_GROUP = 1024, 32
 local SMALL_GROUP = 8 -- of tiles of 256 rows and of pairs
 
 -- Whether pairs of tiles on top of each other leave none over.
 local function comes_in_pairs(c, s) return s.M and ceil_div(s.M, c.tile[1]) % 2 == 0 end
 
-local function is_paired(c, s, is_short)
+local function is_short(time) return time ~= nil and time < MOST_SHORT end
+
+local function is_paired(c, s, time)
   local rows, columns = c.tile[1], c.tile[2]
   if rows == 64 and columns == 128 and s.M and s.M > 64 and s.M <= 128 then return true end
-  return c.paired and c.paired[s.bytes] and not is_short and comes_in_pairs(c, s)
+  return c.paired and c.paired[s.bytes] and not is_short(time) and comes_in_pairs(c, s)
 end
 
 -- What goes with a candidate for these sizes: options of the plan.
 function M.more(c, s, time)
-  local is_short = M.is_short(time)
   local more = {}
-  if is_paired(c, s, is_short) then more.cluster = { 2, 1 } end
+  if is_paired(c, s, time) then more.cluster = { 2, 1 } end
   if c.tile[1] == 256 or more.cluster then more.group = SMALL_GROUP end
-  if s.K and s.K <= SHORT_K and not is_short then more.group = LONG_GROUP end
-  if not (more.cluster or c.ping_pong or c.tile[1] == 64 or is_short) then more.skew = SKEW end
+  if s.K and s.K <= SHORT_K and not is_short(time) then more.group = LONG_GROUP end
+  local is_shared = not c.ping_pong and c.tile[1] > 64
+  if is_shared and not more.cluster and not is_short(time) then more.skew = SKEW end
   return more
 end
 
 -- Whether a kernel of that time should start while the one before ends.
-function M.is_short(time) return time ~= nil and time < MOST_SHORT end
+function M.is_dependent(time) return time ~= nil and time < MOST_DEPENDENT end
 
 return M

@@ -94,7 +94,7 @@ local function choose_tile(p, a, b, d)
   local is_models = not (p.splits or p.stages or p.cluster or p.group or p.skew)
   p.tile = { choice.tile[1], choice.tile[2], MOST_LINE // a.bytes }
   p.ping_pong, p.splits = choice.ping_pong or false, p.splits or parts
-  if p.dependent == nil then p.dependent = model.is_short(time) end
+  if p.dependent == nil then p.dependent = model.is_dependent(time) end
   for name, value in pairs(model.more(choice, sizes, time)) do
     if p[name] == nil then p[name] = value end
   end
