@@ -5,7 +5,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,13 +17,13 @@
 
 #define PATH_SIZE 4096
 #define DEFAULT_LIMIT ((uint64_t)512 << 20)
+#define SUM_SIZE 64
 #define LARGEST_IMAGE ((off_t)256 << 20)
-/* What a process that was killed left unfinished goes after this many seconds. */
-#define STALE_AFTER 600
 
 static const char image_name[] = "kernel.cubin";
 static const char source_name[] = "kernel.cu";
 static const char sum_name[] = "sum";
+const char *const ltD_entry_files[LTD_ENTRY_FILES] = {sum_name, image_name, source_name};
 
 /* ---- Reasons -------------------------------------------------------------------------------- */
 
@@ -171,16 +170,14 @@ static int open_file(int folder, const char *name, size_t *size) {
   return -1;
 }
 
-static int open_subfolder(int folder, const char *name) {
+int ltD_open_entry(int folder, const char *name) {
   return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static void remove_entry(int folder, const char *name) {
-  int entry = open_subfolder(folder, name);
+void ltD_remove_entry(int folder, const char *name) {
+  int entry = ltD_open_entry(folder, name);
   if (entry >= 0) {
-    unlinkat(entry, sum_name, 0);
-    unlinkat(entry, image_name, 0);
-    unlinkat(entry, source_name, 0);
+    for (int i = 0; i < LTD_ENTRY_FILES; i++) unlinkat(entry, ltD_entry_files[i], 0);
     close(entry);
   }
   if (unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno == ENOTDIR) unlinkat(folder, name, 0);
@@ -189,7 +186,7 @@ static void remove_entry(int folder, const char *name) {
 /* ---- Entries -------------------------------------------------------------------------------- */
 
 /* What 'sum' holds: the hash of the image, then that of all that the key was made from. */
-static void make_sum(uint8_t sum[64], const ltD_key *key, const void *image, size_t size) {
+static void make_sum(uint8_t sum[SUM_SIZE], const ltD_key *key, const void *image, size_t size) {
   ltD_hash h;
   ltD_hash_begin(&h);
   ltD_hash_add(&h, image, size);
@@ -197,11 +194,11 @@ static void make_sum(uint8_t sum[64], const ltD_key *key, const void *image, siz
   memcpy(sum + 32, key->digest, 32);
 }
 
-static bool read_sum(int entry, uint8_t sum[64]) {
+static bool read_sum(int entry, uint8_t sum[SUM_SIZE]) {
   size_t size;
   int file = open_file(entry, sum_name, &size);
   if (file < 0) return false;
-  bool good = size == 64 && ltD_read_all(file, sum, 64);
+  bool good = size == SUM_SIZE && ltD_read_all(file, sum, SUM_SIZE);
   close(file);
   return good;
 }
@@ -221,7 +218,7 @@ static void *read_image(int entry, const lt_allocator *allocator, size_t *size) 
 static void *read_checked(int entry, const lt_allocator *allocator, const ltD_key *key,
                           size_t *size) {
   struct stat s;
-  uint8_t there[64], wanted[64];
+  uint8_t there[SUM_SIZE], wanted[SUM_SIZE];
   if (fstat(entry, &s) != 0 || !ltD_is_private(&s) || !read_sum(entry, there)) return NULL;
   void *image = read_image(entry, allocator, size);
   if (image == NULL) return NULL;
@@ -235,12 +232,12 @@ static void *read_checked(int entry, const lt_allocator *allocator, const ltD_ke
 void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
                      size_t *size) {
   if (!ltD_cache_open(cache, allocator)) return NULL;
-  int entry = open_subfolder(cache->directory, key->text);
+  int entry = ltD_open_entry(cache->directory, key->text);
   if (entry < 0) return NULL;
   void *image = read_checked(entry, allocator, key, size);
   if (image != NULL) futimens(entry, NULL);
   close(entry);
-  if (image == NULL) remove_entry(cache->directory, key->text);
+  if (image == NULL) ltD_remove_entry(cache->directory, key->text);
   return image;
 }
 
@@ -262,17 +259,18 @@ static bool make_temporary(const ltD_cache *cache, char name[64]) {
 
 static bool write_entry(int entry, const ltD_key *key, const void *image, size_t size,
                         const char *source) {
-  uint8_t sum[64];
+  uint8_t sum[SUM_SIZE];
   make_sum(sum, key, image, size);
   return ltD_write_file(entry, source_name, source, strlen(source)) &&
-         ltD_write_file(entry, image_name, image, size) && ltD_write_file(entry, sum_name, sum, 64);
+         ltD_write_file(entry, image_name, image, size) &&
+         ltD_write_file(entry, sum_name, sum, SUM_SIZE);
 }
 
 /* Whoever renames second finds the entry there: it is as good as its own. */
 static bool publish(const ltD_cache *cache, const char *temporary, const ltD_key *key) {
   if (renameat(cache->directory, temporary, cache->directory, key->text) == 0) return true;
   if (errno != EEXIST && errno != ENOTEMPTY) return false;
-  remove_entry(cache->directory, temporary);
+  ltD_remove_entry(cache->directory, temporary);
   return true;
 }
 
@@ -280,101 +278,21 @@ static bool fail_to_write(ltD_cache *cache, const char *temporary) {
   refuse(cache, "cache folder '%.200s' cannot be written: %s",
          cache->folder == NULL ? "" : cache->folder, strerror(errno));
   cache->unwritable = true;
-  if (temporary != NULL) remove_entry(cache->directory, temporary);
+  if (temporary != NULL) ltD_remove_entry(cache->directory, temporary);
   return false;
 }
 
-bool ltD_cache_write(ltD_cache *cache, const ltD_key *key, const void *image, size_t size,
-                     const char *source) {
+bool ltD_cache_write(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
+                     const void *image, size_t size, const char *source) {
   char temporary[64];
   if (cache->directory < 0 || cache->unwritable) return false;
   if (!make_temporary(cache, temporary)) return fail_to_write(cache, NULL);
-  int entry = open_subfolder(cache->directory, temporary);
+  int entry = ltD_open_entry(cache->directory, temporary);
   bool good = entry >= 0 && write_entry(entry, key, image, size, source);
   int error = errno;
   if (entry >= 0) close(entry);
   errno = error;
   if (!good || !publish(cache, temporary, key)) return fail_to_write(cache, temporary);
-  ltD_cache_trim(cache);
+  ltD_cache_grow(cache, allocator, size + strlen(source) + SUM_SIZE);
   return true;
-}
-
-/* ---- Size ----------------------------------------------------------------------------------- */
-
-typedef struct entry {
-  char name[33];
-  struct timespec time;
-  uint64_t size;
-} entry;
-
-static uint64_t size_of_file(int folder, const char *name) {
-  struct stat s;
-  return fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)s.st_size : 0;
-}
-
-static bool measure_entry(int folder, const char *name, entry *e) {
-  struct stat s;
-  int opened = open_subfolder(folder, name);
-  if (opened < 0) return false;
-  bool good = fstat(opened, &s) == 0;
-  snprintf(e->name, sizeof e->name, "%.32s", name);
-  e->time = s.st_mtim;
-  e->size = size_of_file(opened, image_name) + size_of_file(opened, source_name) +
-            size_of_file(opened, sum_name);
-  close(opened);
-  return good;
-}
-
-static bool is_entry_name(const char *name) {
-  return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
-}
-
-/* Removes what a killed process left. */
-static void remove_stale(int folder, const char *name) {
-  struct stat s;
-  if (strncmp(name, "tmp.", 4) != 0 || fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) != 0) return;
-  if (time(NULL) - s.st_mtim.tv_sec > STALE_AFTER) remove_entry(folder, name);
-}
-
-static DIR *list(const ltD_cache *cache) {
-  int again = openat(cache->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *names = again < 0 ? NULL : fdopendir(again);
-  if (names == NULL && again >= 0) close(again);
-  return names;
-}
-
-static bool is_older(const entry *x, const entry *y) {
-  if (x->time.tv_sec != y->time.tv_sec) return x->time.tv_sec < y->time.tv_sec;
-  return x->time.tv_nsec < y->time.tv_nsec;
-}
-
-/* The oldest entry, and the size of all. */
-static bool find_oldest(const ltD_cache *cache, entry *oldest, uint64_t *size, uint64_t *count) {
-  DIR *names = list(cache);
-  *size = *count = 0;
-  if (names == NULL) return false;
-  for (struct dirent *d; (d = readdir(names)) != NULL;) {
-    entry e;
-    remove_stale(cache->directory, d->d_name);
-    if (!is_entry_name(d->d_name) || !measure_entry(cache->directory, d->d_name, &e)) continue;
-    if (*count == 0 || is_older(&e, oldest)) *oldest = e;
-    *size += e.size;
-    ++*count;
-  }
-  closedir(names);
-  return *count > 0;
-}
-
-/* One more entry seldom means more than one to remove. The newest stays, whatever its size. */
-void ltD_cache_trim(ltD_cache *cache) {
-  entry oldest;
-  uint64_t size, count;
-  while (find_oldest(cache, &oldest, &size, &count) && size > cache->limit && count > 1)
-    remove_entry(cache->directory, oldest.name);
-}
-
-void ltD_cache_measure(ltD_cache *cache, uint64_t *size, uint64_t *entries) {
-  entry oldest;
-  *size = *entries = 0;
-  if (cache->directory >= 0) find_oldest(cache, &oldest, size, entries);
 }

@@ -24,9 +24,11 @@ void ltD_hash_end(ltD_hash *h, uint8_t digest[32]);
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
+#define LTD_KEY_NAME 33
+
 typedef struct ltD_key {
   uint8_t digest[32];
-  char text[33]; /* the first 128 bits in hexadecimal: the entry's name */
+  char text[LTD_KEY_NAME]; /* the first 128 bits in hexadecimal: the entry's name */
 } ltD_key;
 
 void ltD_key_end(ltD_hash *h, ltD_key *key);
@@ -48,6 +50,8 @@ typedef struct ltD_cache {
   bool looked;
   bool unwritable;
   uint64_t limit;          /* bytes */
+  uint64_t size, added;    /* bytes: in all, and since all entries were looked at */
+  bool measured;           /* they were */
   char reason[LTD_REASON]; /* why it cannot be used, or written; "" at first */
   bool failed;             /* else a reason is a warning, and the first failure's replaces it */
 } ltD_cache;
@@ -63,11 +67,15 @@ void ltD_cache_close(ltD_cache *cache, const lt_allocator *allocator);
 void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
                      size_t *size);
 /* Keeps the image. False, with 'reason' set, where the folder cannot be written. */
-bool ltD_cache_write(ltD_cache *cache, const ltD_key *key, const void *image, size_t size,
-                     const char *source);
-/* Removes the oldest entries until the rest is within the limit. */
-void ltD_cache_trim(ltD_cache *cache);
-void ltD_cache_measure(ltD_cache *cache, uint64_t *size, uint64_t *entries);
+bool ltD_cache_write(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
+                     const void *image, size_t size, const char *source);
+
+/* ---- Its size ------------------------------------------------------------------------------- */
+
+/* So much more is there: where that may be beyond the limit, the oldest entries are removed. */
+void ltD_cache_grow(ltD_cache *cache, const lt_allocator *allocator, uint64_t bytes);
+void ltD_cache_measure(ltD_cache *cache, const lt_allocator *allocator, uint64_t *size,
+                       uint64_t *count);
 
 /* ---- Files in it ---------------------------------------------------------------------------- */
 
@@ -78,6 +86,11 @@ bool ltD_is_private(const struct stat *s);
 bool ltD_read_all(int file, void *bytes, size_t size);
 /* A new file; false with errno set. */
 bool ltD_write_file(int folder, const char *name, const void *bytes, size_t size);
+/* An entry's files, by name; a descriptor of an entry, or -1; an entry and all of it removed. */
+#define LTD_ENTRY_FILES 3
+extern const char *const ltD_entry_files[LTD_ENTRY_FILES];
+int ltD_open_entry(int folder, const char *name);
+void ltD_remove_entry(int folder, const char *name);
 /* A name that no other process and no other lt_cuda of this one uses. */
 void ltD_name_temporary(const ltD_cache *cache, unsigned attempt, char name[64]);
 

@@ -125,7 +125,7 @@ static void write_to_cache(lt_cuda *cuda, const ltD_job *job, const void *image,
   lt_error before = *cuda->error;
   char *text = write_source(cuda, job->source, job->arch);
   memcpy(reason, cuda->cache.reason, sizeof reason);
-  if (text != NULL) ltD_cache_write(&cuda->cache, &job->key, image, size, text);
+  if (text != NULL) ltD_cache_write(&cuda->cache, &cuda->allocator, &job->key, image, size, text);
   ltD_delete_text(cuda, text);
   warn_of_cache(cuda, reason);
   *cuda->error = before;
@@ -198,5 +198,5 @@ void lt_cuda_get_cache(lt_cuda *cuda, lt_cuda_cache *out) {
   ltD_cache_open(&cuda->cache, &cuda->allocator);
   *out = (lt_cuda_cache){cuda->cache.folder == NULL ? "" : cuda->cache.folder, cuda->cache.reason,
                          0, cuda->cache.limit, 0};
-  ltD_cache_measure(&cuda->cache, &out->size, &out->entries);
+  ltD_cache_measure(&cuda->cache, &cuda->allocator, &out->size, &out->entries);
 }
