@@ -242,6 +242,12 @@ describe("gemm_sm90", function()
     assert.same({ 40, 232 }, gemm_sm90.new { dtype = "f16" }.registers)
     assert.same({ 0, 0 }, gemm_sm90.new { dtype = "f16", tile = { 64, 128 } }.registers)
     assert.same({ 32, 160 }, gemm_sm90.new { dtype = "f16", tile = { 192, 128 } }.registers)
+    local widest = { dtype = "f16", tile = { 128, 192 }, ping_pong = true }
+    assert.same({ 40, 232 }, gemm_sm90.new(widest).registers)
+    widest.reads_c = true
+    assert.same({ 24, 240 }, gemm_sm90.new(widest).registers)
+    widest.grouped = true -- its producer goes through a table
+    assert.same({ 40, 232 }, gemm_sm90.new(widest).registers)
   end)
 
   it("needs a workspace of a tile and a counter a warpgroup for each block, if tiles have parts",
@@ -329,8 +335,14 @@ describe("gemm_sm90 says", function()
       { dtype = "f16", tile = { 320, 64 } },
     ["tile: 282 registers, 256 of them of sums, and a thread has 232"] =
       { dtype = "f16", tile = { 256, 256 } },
-    ["tile: 234 registers, 208 of them of sums, and a thread has 232"] =
+    ["tile: 242 registers, 208 of them of sums, and a thread has 232"] =
       { dtype = "f16", tile = { 128, 208 }, ping_pong = true },
+    ["tile: 234 registers, 208 of them of sums, and a thread has 232"] =
+      { dtype = "f16", tile = { 256, 208 }, reads_c = true },
+    ["tile: 258 registers, 224 of them of sums and of runs, and a thread has 255"] =
+      { dtype = "e4m3", tile = { 64, 224 }, promote = 4 },
+    ["tile: 162 registers, 128 of them of sums, and a thread has 160"] =
+      { dtype = "f16", tile = { 128, 128 }, ping_pong = true, consumers = 3 },
     ["tile: an MMA takes 154 registers, and a launch of 4 warpgroups gives 128"] =
       { dtype = "f16", tile = { 192, 256 } },
     ["5 stages need 278608 bytes of shared memory, where a block has 232448"] =

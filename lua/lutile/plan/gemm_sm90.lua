@@ -25,7 +25,9 @@ local BARRIER_BYTES = 8
 local NOTES, NOTE_BYTES = 8, 4 -- of a list's units: what a block's producer has drawn
 local SHARED_LIMIT = 227 * 1024 -- CUDA C++ Programming Guide, compute capability 9.0
 local ALL_REGISTERS = 65536     -- of a multiprocessor
+local MOST_REGISTERS = 255      -- of a thread
 local OTHER_REGISTERS = 26      -- that an MMA takes beside its sums
+local MORE_REGISTERS = 34       -- where warpgroups take turns, or MMAs write to runs
 
 local function fail(message, ...) error(message:format(...), 0) end
 
@@ -76,13 +78,19 @@ local function registers_of_sums(p)
   return p.atoms * of_atom * (p.promote and 2 or 1)
 end
 
+-- Whether parts of tiles or groups take registers beside those of sums.
+local function needs_many(p)
+  return p.splits > 1 or p.grouped and (p.reads_c or p.bias)
+end
+
 -- So many sums C++ sees at once, copies of the registers: fewer where these are most of a thread's,
--- or where C, parts of tiles or groups take registers too.
+-- or where others are needed, too.
 local function registers_of_piece(p)
   local _, _, values = wgmma.registers(p)
   local is_large = registers_of_sums(p) > (p.consumers > 2 and 80 or 128)
-  local needs_many = p.splits > 1 or p.grouped and (p.reads_c or p.bias)
-  local most = is_large and needs_many and 8 or (is_large or p.reads_c) and 16 or 32
+  local least = p.grouped and p.reads_c and p.bias and 2 or 4
+  local most = p.has_few and least or is_large and needs_many(p) and 8
+    or (is_large or p.reads_c) and 16 or 32
   return math.min(most, p.D.values_of_chunk // values)
 end
 
@@ -134,6 +142,9 @@ local function constants(p)
     emit.constant("kThreads", p.threads),
     emit.constant("kProducerRegisters", p.registers[1], "0: as many as the launch gave"),
     emit.constant("kConsumerRegisters", p.registers[2]),
+    emit.constant("kHasFewRegisters", p.has_few, "beside those of sums"),
+    emit.constant("kFindsNext", not (p.ping_pong or p.has_few),
+      "the next unit of work while MMAs run"),
     emit.constant("kClusterM", p.cluster[1], "blocks on top of each other"),
     emit.constant("kClusterN", p.cluster[2], "blocks side by side"),
     emit.constant("kCluster", p.cluster[1] * p.cluster[2]),
@@ -250,23 +261,50 @@ local function choose_tile(p)
   p.atoms = p.tile[1] // (ROWS * p.sharers)
 end
 
--- Registers of a thread of the producer and of a consumer; {0, 0} where the launch's will do.
-local function choose_registers(p)
+-- Registers of a thread of the producer and of a consumer: of one consumer, of two ...; {0, 0} is
+-- what the launch gives.
+local REGISTERS = { { 0, 0 }, { 40, 232 }, { 32, 160 }, { 24, 120 } }
+local MOST_OF_TWO = { 24, 240 }
+local FEW = 48 -- beside those of sums
+
+-- What a launch gives to each thread.
+local function launched_registers(p)
+  return math.min(ALL_REGISTERS // ((p.consumers + 1) * WARPGROUP) // 8 * 8, MOST_REGISTERS)
+end
+
+local function check_registers(p, registers, sums)
   local _, of_atom = wgmma.registers(p)
-  local sums = registers_of_sums(p)
-  local split = { [2] = { 40, 232 }, [3] = { 32, 160 }, [4] = { 24, 120 } }
-  local is_light = p.consumers == 1 or p.consumers == 2 and sums <= 64 and p.splits == 1
-  p.registers = p.registers or is_light and { 0, 0 } or split[p.consumers]
-  local launched = ALL_REGISTERS // ((p.consumers + 1) * WARPGROUP) // 8 * 8
+  local launched = launched_registers(p)
   if of_atom + OTHER_REGISTERS > launched then
     fail("tile: an MMA takes %d registers, and a launch of %d warpgroups gives %d",
       of_atom + OTHER_REGISTERS, p.consumers + 1, launched)
   end
-  local most = p.registers[2] > 0 and p.registers[2] or math.min(launched, 255)
-  if sums + OTHER_REGISTERS > most then
-    fail("tile: %d registers, %d of them of sums, and a thread has %d", sums + OTHER_REGISTERS,
-      sums, most)
+  local most = registers[2] > 0 and registers[2] or launched
+  local takes_more = p.ping_pong or p.promote and (p.consumers == 1 or needs_many(p))
+  local others = takes_more and MORE_REGISTERS or OTHER_REGISTERS
+  if sums + others > most then
+    fail("tile: %d registers, %d of them of sums%s, and a thread has %d", sums + others, sums,
+      p.promote and " and of runs" or "", most)
   end
+end
+
+-- Whether 'beside' registers beside those of sums are few for what becomes of these.
+local function is_tight(p, beside)
+  if beside < 0 or beside > FEW then return false end
+  return (p.reads_c or p.scales or p.d_align or needs_many(p) or p.bias and not p.ping_pong)
+    and true or false
+end
+
+-- The registers; and whether they are so few beside those of sums that all else makes do with the
+-- least.
+local function choose_registers(p)
+  local sums = registers_of_sums(p)
+  local is_light = p.consumers <= 2 and sums <= 64 and p.splits == 1
+  local registers = p.registers or REGISTERS[is_light and 1 or p.consumers]
+  p.has_few = is_tight(p, (registers[2] > 0 and registers[2] or launched_registers(p)) - sums)
+  check_registers(p, registers, sums)
+  p.registers = p.registers or p.has_few and p.consumers == 2 and not p.grouped and MOST_OF_TWO
+    or registers
 end
 
 local COMPUTE = { s32 = { "int", "s32" } }
@@ -406,7 +444,7 @@ function M.new(options)
     major = p.a_major, layout = p.a_layout, is_batched = is_batched(p, "A") })
   p.B = operand.new(p, { name = "B", dtype = p.dtype_b, rows = p.tile[2], slices = p.cluster[1],
     major = p.b_major, layout = p.b_layout, is_batched = is_batched(p, "B") })
-  p.D = output.new(p)
+  p.D = output.new(p, p.has_few)
   check_parts(p)
   find_shared_bytes(p)
   return p

@@ -77,12 +77,13 @@ local function check_contiguous(o)
     .. "D^T = B * A^T is what it can compute", tostring(o.modes.layout))
 end
 
--- How threads write a chunk: by matrices of 16-bit elements, else pairs of values.
-local function find_writes(p, o)
+-- How threads write a chunk: pairs of values; 16-bit elements by matrices, eight of a thread, unless
+-- it has registers for few.
+local function find_writes(p, o, has_few)
   o.values_of_chunk = ROWS * o.columns // WARPGROUP
   o.values = composition(p.mma.c_layout, { make_layout(WARPGROUP), make_layout(o.values_of_chunk) })
   local thread, values = make_layout(WARPGROUP), 2
-  if o.bytes == 2 then thread, values = MATRIX_LANES, MATRIX_VALUES end
+  if o.bytes == 2 and not has_few then thread, values = MATRIX_LANES, MATRIX_VALUES end
   o.writes, o.bytes_of_write = o.values_of_chunk // values, values * o.bytes
   o.store, o.store_step, o.mask = check_place(o, thread, make_layout(o.writes, values * WARPGROUP))
 end
@@ -112,7 +113,7 @@ local function choose_stores(p, o)
 end
 
 --[[
-new(p): fields
+new(p, has_few): fields; 'has_few': registers that are no sums
 
   modes     of D, with the box
   tma.desc  the box as cuTensorMapEncodeTiled takes it
@@ -121,7 +122,7 @@ new(p): fields
   elements  row by row -> offset in a chunk
   first_column   where a chunk starts in the tile
 ]]
-function M.new(p)
+function M.new(p, has_few)
   local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = p.buffers or 2 }
   o.modes = tma_modes.new { name = "D", names = { "row", "column" }, layout = p.d_layout, unit = 2,
     is_batched = true }
@@ -136,7 +137,7 @@ function M.new(p)
   o.elements = composition(o.shared, make_layout({ o.columns, ROWS }, { ROWS, 1 }))
   o.chunks = (p.tile[2] + o.columns - 1) // o.columns
   function o.first_column(chunk) return math.min(chunk * o.columns, p.tile[2] - o.columns) end
-  find_writes(p, o)
+  find_writes(p, o, has_few)
   o.buffer_bytes = ROWS * o.columns * o.bytes
   return o
 end
