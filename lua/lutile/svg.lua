@@ -3,6 +3,7 @@
 local lutile = require "lutile"
 local grid = require "lutile.grid"
 local colors = require "lutile.colors"
+local no_option = require "lutile.options"
 local svg_panels = require "lutile.svg_panels"
 
 local M = {}
@@ -31,9 +32,7 @@ end
 local function check_options(options)
   for name, value in pairs(options) do
     local types = known[name]
-    if not types then
-      return nil, ("no option '%s' (there are %s)"):format(tostring(name), names_of(known))
-    end
+    if not types then return nil, no_option(name, known) end
     if not types[type(value)] then
       return nil, ("option '%s' is a %s, not a %s"):format(name, names_of(types), type(value))
     end

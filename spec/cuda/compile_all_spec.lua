@@ -65,10 +65,12 @@ describe("compile_all", function()
     assert.is_nil(errors[7])
     assert.matches("^NVRTC fails on kernel 'f' for sm_80: .*\n.*\"unknown\" is undefined",
       errors[2])
-    assert.equal("arch 'turing' is none: sm_80, sm_90a or their like expected", errors[3])
+    assert.equal("compile: arch 'turing' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the "
+      .. "forms", errors[3])
     assert.equal("compile: a table expected, got number", errors[4])
     assert.equal("compile: 'name' is needed: of the kernel in 'source'", errors[5])
-    assert.equal("compile: no option 'colour'", errors[6])
+    assert.equal("compile: no option 'colour' (there are arch, device, file, index, layouts, name, "
+      .. "options, prelude, source, types, values)", errors[6])
   end)
 
   it_compiles("counts for a progress function, whose errors end it", function()

@@ -53,7 +53,7 @@ describe("launch", function()
 
   it("refuses options that it does not have", function()
     local _, message = pcall(lutile.launch, function() end, { grid = 1, blok = 2 })
-    assert.equal("launch: no option 'blok' (there are grid, block, checks, arch)",
+    assert.equal("launch: no option 'blok' (did you mean 'block'?)",
       (message:gsub("^[^:]+:%d+: ", "")))
   end)
 

@@ -35,10 +35,7 @@ static bool is_on_device(lua_State *L, const ltL_state *S, int index) {
 
 /* lutile.cuda.copy(source, target) */
 static int copy_by_cuda(lua_State *L) {
-  if (lua_getglobal(L, "require") != LUA_TFUNCTION)
-    return luaL_error(L, "copy: device tensors need Lua's 'require'");
-  lua_pushliteral(L, "lutile.cuda");
-  lua_call(L, 1, 1);
+  ltL_require(L, "copy", "lutile.cuda");
   lua_getfield(L, -1, "copy");
   lua_pushvalue(L, 1);
   lua_pushvalue(L, 2);

@@ -76,6 +76,11 @@ void ltL_unpin(ltL_state *S, bool was_pinned, ltA_mark was_pin);
 /* Raises the arena's error, the script's position first. */
 int ltL_raise(lua_State *L, ltL_state *S);
 
+/* Pushes what require gives for a module; raises, for 'function', where Lua has no require. */
+void ltL_require(lua_State *L, const char *function, const char *module);
+/* Raises that 'function' has no option 'name': the one that may be meant, or all, NULL at the end. */
+int ltL_no_option(lua_State *L, const char *function, const char *name, const char *const *names);
+
 #define ltL_set_functions(L, functions) luaL_setfuncs(L, functions, 1)
 
 /* ---- Results -------------------------------------------------------------------------------- */

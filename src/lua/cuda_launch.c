@@ -286,6 +286,9 @@ static void read_flag(lua_State *L, const char *option, bool *flag) {
   lua_pop(L, 1);
 }
 
+static const char *const option_names[] = {"grid",   "block",     "cluster",     "shared",
+                                           "stream", "dependent", "cooperative", NULL};
+
 /* One option, its value at the top; pops it. */
 static void read_option(lua_State *L, const char *name, launcher *r, int self) {
   if (strcmp(name, "grid") == 0)
@@ -303,10 +306,7 @@ static void read_option(lua_State *L, const char *name, launcher *r, int self) {
   else if (strcmp(name, "cooperative") == 0)
     read_flag(L, name, &r->launch.cooperative);
   else
-    luaL_error(L,
-               "launch: no option '%s' (there are grid, block, cluster, shared, stream, dependent, "
-               "cooperative)",
-               name);
+    ltL_no_option(L, "launch", name, option_names);
 }
 
 static void check_launch(lua_State *L, const lt_cuda_launch *l) {

@@ -148,15 +148,15 @@ static void list_architectures(lua_State *L) {
   luaL_pushresult(&list);
 }
 
-/* The number in 80, "80", "sm_80" or "sm_90a"; 0 for anything else. */
-static int parse_architecture(lua_State *L) {
-  if (lua_type(L, -1) != LUA_TSTRING) return (int)lua_tointeger(L, -1);
-  const char *text = lua_tostring(L, -1);
-  char *end;
-  if (strncmp(text, "sm_", 3) == 0) text += 3;
-  long number = strtol(text, &end, 10);
-  bool is_whole = *end == '\0' || ((*end == 'a' || *end == 'f') && end[1] == '\0');
-  return is_whole && number > 0 && number < 1000 ? (int)number : 0;
+/* The number of the architecture at the top, in any form that lutile.arch takes; 0 for none. */
+static int parse_architecture(lua_State *L, const char *function) {
+  if (lua_isinteger(L, -1)) return (int)lua_tointeger(L, -1);
+  ltL_require(L, function, "lutile.arch");
+  lua_pushvalue(L, -2);
+  lua_call(L, 1, 1);
+  int number = (int)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return number;
 }
 
 /* Option 'arch': 0 where it is left out. */
@@ -164,7 +164,7 @@ int ltL_read_architecture(lua_State *L, const char *function, int index) {
   int architecture = 0;
   lua_pushliteral(L, "arch");
   if (lua_rawget(L, index) != LUA_TNIL) {
-    architecture = parse_architecture(L);
+    architecture = parse_architecture(L, function);
     if (ltT_shared_capacity(architecture) == 0) {
       const char *given = luaL_tolstring(L, -1, NULL);
       list_architectures(L);
@@ -240,8 +240,7 @@ static void check_options(lua_State *L, int index) {
     const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     int known = 0;
     while (options[known] != NULL && strcmp(options[known], name) != 0) known++;
-    if (options[known] == NULL)
-      luaL_error(L, "launch: no option '%s' (there are grid, block, checks, arch)", name);
+    if (options[known] == NULL) ltL_no_option(L, "launch", name, options);
   }
 }
 

@@ -141,11 +141,9 @@ static int return_all(lua_State *L, int status, lua_KContext context) {
 
 /* Calls the function whose module and name are the upvalues; it may yield. */
 static int call_lua_function(lua_State *L) {
-  if (lua_getglobal(L, "require") != LUA_TFUNCTION)
-    return luaL_error(L, "%s: needs Lua's 'require'", lua_tostring(L, lua_upvalueindex(2)));
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_call(L, 1, 1);
-  lua_getfield(L, -1, lua_tostring(L, lua_upvalueindex(2)));
+  const char *name = lua_tostring(L, lua_upvalueindex(2));
+  ltL_require(L, name, lua_tostring(L, lua_upvalueindex(1)));
+  lua_getfield(L, -1, name);
   lua_insert(L, 1);
   lua_pop(L, 1);
   return return_all(L, lua_pcallk(L, lua_gettop(L) - 1, LUA_MULTRET, 0, 0, return_all), 0);

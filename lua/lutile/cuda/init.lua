@@ -2,6 +2,8 @@
 
 local driver = require "lutile.cuda.driver"
 local copies = require "lutile.cuda.copy"
+local no_option = require "lutile.options"
+local parse_arch = require "lutile.arch"
 local source = require "lutile.cuda.source"
 
 local M = {}
@@ -139,7 +141,7 @@ M.event = guard(function(device) return driver.event(device_of(device)) end)
 -- ---- Kernels -----------------------------------------------------------------------------------
 
 local FIELDS = { source = "string", file = "string", name = "string", layouts = "table",
-  values = "table", types = "table", arch = "string", options = "table", index = "number",
+  values = "table", types = "table", arch = true, options = "table", index = "number",
   prelude = "string", device = true }
 
 local function check_fields(spec)
@@ -148,10 +150,9 @@ local function check_fields(spec)
   end
   for key, value in pairs(spec) do
     local wanted = FIELDS[key]
-    if not wanted then error(("compile: no option '%s'"):format(tostring(key)), 0) end
+    if not wanted then error("compile: " .. no_option(key, FIELDS), 0) end
     if wanted ~= true and type(value) ~= wanted then
-      error(("compile: '%s' is a %s, not a %s%s"):format(key, type(value), wanted,
-        key == "arch" and " like \"sm_90a\"" or ""), 0)
+      error(("compile: '%s' is a %s, not a %s"):format(key, type(value), wanted), 0)
     end
   end
   if (spec.source == nil) == (spec.file == nil) then
@@ -184,6 +185,14 @@ local function check_target(spec)
   end
 end
 
+-- An architecture as NVRTC names it.
+local function name_of_arch(x)
+  local number, letter = parse_arch(x)
+  if number then return ("sm_%d%s"):format(number, letter) end
+  error(("compile: arch '%s' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms"):format(
+    tostring(x)), 0)
+end
+
 -- What the driver compiles, from what a script says.
 local function describe(spec)
   check_fields(spec)
@@ -201,7 +210,7 @@ local function describe(spec)
   local header_names, header_texts = source.headers(text, generated, folder, options)
   return {
     kernel = name, file = file, text = text, header_names = header_names,
-    header_texts = header_texts, options = options, arch = spec.arch,
+    header_texts = header_texts, options = options, arch = spec.arch and name_of_arch(spec.arch),
     device = device_of(spec.device),
     parameters = source.parameters(name, text, known, spec.types or {}, spec.index or 64),
     source = generated .. "\n" .. text,
@@ -219,7 +228,7 @@ compile{source = text | file = name, name =, layouts =, values =, types =, arch 
             parameter of that type takes
   index     32 or 64 (the default): bits of the dynamic integers of layouts
   prelude   more text before the kernel's
-  arch      "sm_90a"; by default the device's
+  arch      "sm_90a", "90a" or the like; by default the device's
   options   NVRTC's
   device    a device; by default 0
 
@@ -244,6 +253,8 @@ local function make_orders(specs, kernels, errors)
   return orders, of
 end
 
+local OF_BATCH = { threads = true, progress = true }
+
 local function check_batch_options(specs, options)
   if type(specs) ~= "table" then
     error(("compile_all: a list of tables expected, got %s"):format(type(specs)), 0)
@@ -252,9 +263,7 @@ local function check_batch_options(specs, options)
     error(("compile_all: a table of options expected, got %s"):format(type(options)), 0)
   end
   for name in pairs(options) do
-    if name ~= "threads" and name ~= "progress" then
-      error(("compile_all: no option '%s' (there are progress, threads)"):format(tostring(name)), 0)
-    end
+    if not OF_BATCH[name] then error("compile_all: " .. no_option(name, OF_BATCH), 0) end
   end
   local threads = options.threads
   if threads ~= nil and (math.type(threads) ~= "integer" or threads < 1 or threads > 1024) then

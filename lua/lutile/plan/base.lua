@@ -1,6 +1,7 @@
 -- What all plans do: print and draw themselves, change and compile.
 
 local lutile = require "lutile"
+local parse_arch = require "lutile.arch"
 
 local M = {}
 
@@ -100,12 +101,11 @@ function M.source(p)
   return p:block() .. "\n" .. (require "lutile.cuda.source".find(p.template))
 end
 
--- What lutile.cuda.compile takes; arch is "sm_80" or the like, by default the device's; the plan's
--- where there is no device.
+-- What lutile.cuda.compile takes; arch is 80, "sm_80" or the like, by default the device's; the
+-- plan's where there is no device. Kernels for 90 are for 90a.
 function M.compile_options(p, device, arch)
-  if not (device or arch or require "lutile.cuda".available()) then
-    arch = ("sm_%d%s"):format(p.arch, p.arch == 90 and "a" or "")
-  end
+  if not (device or arch or require "lutile.cuda".available()) then arch = p.arch end
+  if parse_arch(arch) == 90 then arch = "sm_90a" end
   return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
     types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
 end

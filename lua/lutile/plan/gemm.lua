@@ -31,6 +31,7 @@ for name in ([[A B C M N K L a_major b_major c_major dtype dtype_b acc out beta 
   KNOWN[name] = true
 end
 for _, name in ipairs(PASSED) do KNOWN[name] = true end
+M.OPTIONS = KNOWN
 
 local COUNTS = { tile = 3, cluster = 2, warps = 2, stages = false, blocks = false, group = false,
   splits = false, promote = false, multiprocessors = false }

@@ -7,6 +7,7 @@ local gemm = require "lutile.plan.gemm"
 local gemm_sm90 = require "lutile.plan.gemm_sm90"
 local matrix = require "lutile.plan.matrix"
 local model = require "lutile.plan.model_sm90"
+local no_option = require "lutile.options"
 local problem = require "lutile.plan.problem"
 local tma = require "lutile.plan.tma"
 local try = require "lutile.plan.attempt"
@@ -29,7 +30,8 @@ local COMMON = { dtype = true, dtype_b = true, acc = true, out = true, beta = tr
 
 -- What each group says of its own: its matrices.
 local OF_GROUP = { A = true, B = true, C = true, M = true, N = true, K = true, L = true,
-  a_major = true, b_major = true, c_major = true }
+  a_major = true, b_major = true, c_major = true, D = true, bias = true }
+local OF_RUN = { D = true, bias = true }
 
 local function check_options(options)
   local known = { groups = true }
@@ -47,14 +49,9 @@ local function options_of(options, group, i)
   local one = {}
   for name in pairs(COMMON) do one[name] = options[name] end
   for name, value in pairs(group) do
-    if name ~= "D" and name ~= "bias" then -- those of a run
-      if COMMON[name] then fail("group %d: '%s' is for all groups", i, name) end
-      if not OF_GROUP[name] then
-        fail("group %d: no option '%s' (there are A, B, C, D, K, L, M, N, a_major, b_major, bias, "
-          .. "c_major)", i, tostring(name))
-      end
-      one[name] = value
-    end
+    if COMMON[name] and not OF_RUN[name] then fail("group %d: '%s' is for all groups", i, name) end
+    if not OF_GROUP[name] then fail("group %d: %s", i, no_option(name, OF_GROUP)) end
+    if not OF_RUN[name] then one[name] = value end
   end
   return one
 end

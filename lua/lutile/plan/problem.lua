@@ -3,6 +3,8 @@
 
 local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
+local no_option = require "lutile.options"
+local number_of_arch = require "lutile.arch"
 
 local M = {}
 
@@ -15,12 +17,7 @@ end
 function M.check_options(options, known)
   if type(options) ~= "table" then fail("a table expected, got %s", type(options)) end
   for name in pairs(options) do
-    if not known[name] then
-      local names = {}
-      for n in pairs(known) do names[#names + 1] = n end
-      table.sort(names)
-      fail("no option '%s' (there are %s)", tostring(name), table.concat(names, ", "))
-    end
+    if not known[name] then error(no_option(name, known), 0) end
   end
 end
 
@@ -29,21 +26,14 @@ local function device()
   return ok and cuda.available() and cuda.device(0) or nil
 end
 
-local MOST_ARCH = 999 -- three digits
-
 -- Of an A100 and an H100.
 local MULTIPROCESSORS = { [80] = 108, [90] = 132 }
 
 -- Compute capability as major * 10 + minor: the option's, the device's, 8.0; why; multiprocessors.
 function M.architecture(options)
-  local arch = options.arch
-  if type(arch) == "string" then
-    local digits = arch:match "^sm_(%d+)%a?$"
-    if not digits then fail("arch is '%s': \"sm_80\" or 80 are the forms", arch) end
-    arch = math.tointeger(digits)
-  end
-  if arch and (math.type(arch) ~= "integer" or arch > MOST_ARCH) then
-    fail("arch is %s: a number like 80, or \"sm_80\" are the forms", tostring(arch))
+  local arch = number_of_arch(options.arch)
+  if options.arch ~= nil and not arch then
+    fail("arch '%s' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms", tostring(options.arch))
   end
   if arch and arch < 75 then
     fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,

@@ -7,10 +7,12 @@
 
 local candidates = require "lutile.tune.candidates"
 local data = require "lutile.tune.data"
+local gemm = require "lutile.plan.gemm"
 local guard = require "lutile.plan.guard"
 local matrix = require "lutile.plan.matrix"
 local new_progress = require "lutile.tune.progress".new
 local plan = require "lutile.plan"
+local problem = require "lutile.plan.problem"
 local space = require "lutile.plan.space"
 local timing = require "lutile.tune.timing"
 local tuned = require "lutile.plan.tuned"
@@ -24,9 +26,14 @@ local function fail(message, ...) error(message:format(...), 0) end
 local OWN = { candidates = "table", seconds = "number", repetitions = "number", threads = "number",
   quiet = "boolean", keep = "boolean" }
 
+local KNOWN = {}
+for _, names in ipairs { OWN, gemm.OPTIONS } do
+  for name in pairs(names) do KNOWN[name] = true end
+end
+
 -- The options of the search, and those of the plan.
 local function split(options)
-  if type(options) ~= "table" then fail("a table expected, got %s", type(options)) end
+  problem.check_options(options, KNOWN)
   local own, rest = { seconds = 10, repetitions = 21, keep = true }, {}
   for name, x in pairs(options) do
     local wanted = OWN[name]
