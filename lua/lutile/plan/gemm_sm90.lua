@@ -88,7 +88,7 @@ end
 local function registers_of_piece(p)
   local _, _, values = wgmma.registers(p)
   local is_large = registers_of_sums(p) > (p.consumers > 2 and 80 or 128)
-  local least = p.grouped and p.reads_c and p.bias and 2 or 4
+  local least = p.splits == 1 and (p.grouped or p.scales) and p.reads_c and p.bias and 2 or 4
   local most = p.has_few and least or is_large and needs_many(p) and 8
     or (is_large or p.reads_c) and 16 or 32
   return math.min(most, p.D.values_of_chunk // values)
@@ -280,7 +280,7 @@ local function check_registers(p, registers, sums)
       of_atom + OTHER_REGISTERS, p.consumers + 1, launched)
   end
   local most = registers[2] > 0 and registers[2] or launched
-  local takes_more = p.ping_pong or p.promote and (p.consumers == 1 or needs_many(p))
+  local takes_more = p.ping_pong or p.promote and (p.consumers == 1 or p.reads_c or needs_many(p))
   local others = takes_more and MORE_REGISTERS or OTHER_REGISTERS
   if sums + others > most then
     fail("tile: %d registers, %d of them of sums%s, and a thread has %d", sums + others, sums,
