@@ -15,26 +15,77 @@ local function plain_name(owner, separator, name)
   return owner .. separator .. name
 end
 
-local function add_entry(entries, plain, arguments, lines)
-  local entry = { name = plain, signature = plain .. arguments }
+local function add_entry(entries, plain, arguments, lines, options)
+  local entry = { name = plain, signature = plain .. arguments, options = options }
   entry.text = table.concat(lines, " ")
   entries[#entries + 1], entries[plain] = entry, entry
   local method = plain:match ":(.*)"
   if method and not entries[method] then entries[method] = entry end
 end
 
--- Entries in the order of the text, and by name: { name, signature, text }. A method of a class is
--- found as "class:method", and as "method" where no function has that name.
+-- The type at the start of what follows a name, and the rest.
+local function split_type(text)
+  local kind, rest = text:match "^(fun%b():?)(.*)$"
+  if not kind then kind, rest = text:match "^([%w_.]*%b<>)(.*)$" end
+  if not kind then return text:match "^(%S*)%s*(.*)$" end
+  local result, after = rest:match "^%s*(%S*)%s*(.*)$"
+  if kind:find ":$" then return kind .. " " .. result, after end
+  return kind, rest
+end
+
+-- Classes by name: a list of fields, { name, text }, which is the type where nothing is said.
+local function parse_classes(text)
+  local classes, class, before = {}, nil, ""
+  for line in text:gmatch "[^\n]*" do
+    local name, parent = line:match "^%-%-%-@class ([%w_.]+):? ?([%w_.]*)"
+    local of_field, rest = line:match "^%-%-%-@field ([%w_]+)%??%s+(.*)$"
+    local more = line:match "^%-%-%-([^@|].*)$"
+    if name then
+      class = { parent = parent }
+      classes[name] = class
+    elseif of_field and class then
+      local kind, said = split_type(rest)
+      said = before .. said
+      class[#class + 1] = { name = of_field, text = said == "" and kind or said }
+    elseif not line:find "^%-%-%-" then
+      class = nil
+    end
+    before = more and before .. more .. " " or ""
+  end
+  return classes
+end
+
+-- The fields of a class, then those of its parents.
+local function fields_of(classes, name)
+  local fields, class = {}, classes[name]
+  while class do
+    table.move(class, 1, #class, #fields + 1, fields)
+    class = classes[class.parent]
+  end
+  return fields
+end
+
+-- What a parameter's type says of a table of options.
+local function options_of(classes, line)
+  local name = line:match "^%-%-%-@param [%w_]+%?? ([%w_.]+[oO]ptions)"
+  return name and fields_of(classes, name)
+end
+
+-- Entries in the order of the text, and by name: { name, signature, text, options }. A method of a
+-- class is found as "class:method", and as "method" where no function has that name.
 function M.parse(text)
-  local entries, lines = {}, {}
+  local classes, entries, lines, options = parse_classes(text), {}, {}, nil
   for line in text:gmatch "[^\n]*" do
     local comment = line:match "^%-%-%-([^@|].*)$"
     local owner, separator, name, arguments = line:match "^function (%w+)([.:])([%w_]+)(%b())"
-    if name then add_entry(entries, plain_name(owner, separator, name), arguments, lines) end
+    if name then
+      add_entry(entries, plain_name(owner, separator, name), arguments, lines, options)
+    end
+    options = options_of(classes, line) or options
     if comment then
       lines[#lines + 1] = comment
     elseif not line:find "^%-%-%-" then
-      lines = {}
+      lines, options = {}, nil
     end
   end
   return entries
@@ -57,8 +108,17 @@ local function wrap(text, indent)
   return table.concat(lines, "\n")
 end
 
+local NAMES = 16 -- columns for the names of options
+
+local function describe_option(option)
+  local text = wrap(option.text, (" "):rep(NAMES + 2))
+  return ("  %s%s"):format(option.name, text:sub(#option.name + 3))
+end
+
 local function describe_entry(entry)
-  return entry.signature .. "\n" .. wrap(entry.text, "  ")
+  local lines = { entry.signature, wrap(entry.text, "  ") }
+  for _, option in ipairs(entry.options or {}) do lines[#lines + 1] = describe_option(option) end
+  return table.concat(lines, "\n")
 end
 
 local function names_of(entries)

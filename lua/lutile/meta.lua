@@ -1499,7 +1499,7 @@ functions.blockDim = nil
 ---@type lutile.Index
 functions.gridDim = nil
 
----@class lutile.Launch
+---@class lutile.LaunchOptions
 ---@field grid? integer|integer[]  blocks, {x, y, z}: 1
 ---@field block? integer|integer[] threads of a block, {x, y, z}, 1024 at most: 1
 ---@field checks? boolean          races in shared memory, unwritten memory, traffic: true
@@ -1516,7 +1516,7 @@ functions.gridDim = nil
 ---Runs a kernel, a function of the further arguments, for every thread of a grid of blocks. Returns
 ---what it came to, unless it ran without checks.
 ---@param kernel function
----@param options lutile.Launch
+---@param options lutile.LaunchOptions
 ---@param ... any
 ---@return lutile.Report?
 function functions.launch(kernel, options, ...) end
@@ -1533,10 +1533,10 @@ function functions.launch(kernel, options, ...) end
 ---@field B? lutile.PlanOperand
 
 ---@class lutile.HostOptions
----@field C? lutile.Tensor
----@field alpha? number 1
----@field beta? number 1
----@field checks? boolean true
+---@field C? lutile.Tensor added to the product, times beta
+---@field alpha? number of the product: 1
+---@field beta? number of C: 1
+---@field checks? boolean races in shared memory, unwritten memory: true
 ---@field arch? integer|string whose shared memory a block has
 
 ---D = alpha * A * B^T + beta * C as a plan has it, run on the host without Lua: block by block,
@@ -1687,69 +1687,71 @@ function functions.svg(x, tile, options) end
 
 -- Plans of tensor-core kernels
 
----@class lutile.GemmOptions
----@field A? lutile.Tensor|lutile.Operand (M,K) or (M,K,L); without it, M and K
----@field B? lutile.Tensor|lutile.Operand (N,K) or (N,K,L)
----@field C? lutile.Tensor|lutile.Operand (M,N) or (M,N,L): of C and D
----@field M? integer|lutile.Value a number, or dyn(n, promise)
----@field N? integer|lutile.Value
----@field K? integer|lutile.Value
----@field L? integer|lutile.Value batches
----@field a_major? string "row" where the rows, mode 0, are contiguous; by default mode 1 is
----@field b_major? string
----@field c_major? string
+---@class lutile.CommonGemmOptions
 ---@field dtype? string of A: f16, bf16, tf32 (takes f32), f64, s8, u8, e4m3, e5m2
----@field dtype_b? string
+---@field dtype_b? string of B: dtype
 ---@field acc? string of sums: f32, f64 or s32 as dtype has it, or f16 of f16
 ---@field out? string of C and D: acc
 ---@field beta? boolean|number whether C is read: false
 ---@field bias? string "row" or "column": one element for each row of D, or for each column
 ---@field epilogue? string a C++ expression of x, m and n: "x"
----@field host_epilogue? fun(x: number, m: integer, n: integer): number
----@field scales? boolean whether a run has scale_a and scale_b
----@field arch? integer|string 80 or "sm_80": the device's
+---@field host_epilogue? fun(x: number, m: integer, n: integer): number the same for the host
+---@field arch? integer|string 80, "sm_80", "8.0": the device's
 ---@field multiprocessors? integer the device's
 ---@field tile? integer[] {M, N, K} of a block
----@field warps? integer[] along M and N
----@field stages? integer
----@field blocks? integer of a multiprocessor, at least
+---@field stages? integer tiles of A and B in shared memory at once
 ---@field group? integer rows of tiles, or of clusters' tiles, that blocks go down together
+---@field ping_pong? boolean whether consumers take turns with tiles, not sharing each; gemm_sm90.cu
+
+---@class lutile.GemmOptions: lutile.CommonGemmOptions
+---@field A? lutile.Tensor|lutile.Operand (M,K) or (M,K,L); without it, M and K
+---@field B? lutile.Tensor|lutile.Operand (N,K) or (N,K,L)
+---@field C? lutile.Tensor|lutile.Operand (M,N) or (M,N,L): of C and D
+---@field M? integer|lutile.Value a number, or dyn(n, promise)
+---@field N? integer|lutile.Value the same
+---@field K? integer|lutile.Value the same
+---@field L? integer|lutile.Value batches
+---@field a_major? string "row" where mode 0 of A is contiguous; by default mode 1 is
+---@field b_major? string the same of B
+---@field c_major? string the same of C
+---@field scales? boolean whether a run has scale_a and scale_b
+---@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
 ---@field template? string "gemm_sm80.cu" or "gemm_sm90.cu": the latter where it can
----@field cluster? integer[] {rows, columns} of blocks; from here to skew: gemm_sm90.cu
----@field ping_pong? boolean whether consumers take turns with tiles, instead of sharing each
+---@field warps? integer[] {along M, along N}; gemm_sm80.cu
+---@field blocks? integer of a multiprocessor, at least; gemm_sm80.cu
+---@field cluster? integer[] {rows, columns} of blocks; gemm_sm90.cu, as what follows
 ---@field splits? integer parts of a tile along K, at most
 ---@field promote? integer MMAs along K after which sums are added up as f32
 ---@field dependent? boolean whether it starts while the kernel before it ends
----@field skew? integer nanoseconds after which the second of the consumers starts
----@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
+---@field skew? integer nanoseconds after which the second of two consumers starts
 
 ---@class lutile.ChainedGemmOptions
 ---@field A? lutile.Tensor|lutile.Operand (M,N), N at most 256; without it, M and N
 ---@field B? lutile.Tensor|lutile.Operand (N,N)
 ---@field D? lutile.Tensor|lutile.Operand (M,N)
 ---@field M? integer|lutile.Value
----@field N? integer
----@field a_major? string
----@field b_major? string
----@field d_major? string
+---@field N? integer the same
+---@field a_major? string "row" where mode 0 of A is contiguous; by default mode 1 is
+---@field b_major? string the same of B
+---@field d_major? string the same of D
 ---@field dtype? string f16 or bf16
 ---@field out? string of D: f32
----@field arch? integer|string
----@field warps? integer
----@field stages? integer
----@field rows? integer of a block
+---@field arch? integer|string 80, "sm_80", "8.0": the device's
+---@field warps? integer of a block
+---@field stages? integer tiles of A and B in shared memory at once
+---@field rows? integer of A, of a block
 ---@field parts? integer that the columns of D are done in
----@field block_k? integer
+---@field block_k? integer columns of a tile of A
 
----@class lutile.PlanRun
----@field alpha? number 1
----@field beta? number 1 where the plan reads C
----@field bias? lutile.Tensor
----@field scale_a? lutile.Tensor one f32, which alpha is times; of A, as scale_b of B
----@field scale_b? lutile.Tensor
+---@class lutile.RunOptions
+---@field alpha? number of the product: 1
+---@field beta? number of C: 1 where the plan reads C
+---@field bias? lutile.Tensor an element for each row or column of D, as the plan has it
+---@field scale_a? lutile.Tensor one f32, which alpha is times: of A
+---@field scale_b? lutile.Tensor the same of B
 ---@field D? lutile.Tensor C
----@field stream? lutile.cuda.Stream
----@field on? string "host" or "cuda"
+---@field stream? lutile.cuda.Stream the legacy stream
+---@field on? string "host" or "cuda": where the tensors are, or the device if there is one
 
 ---A table of layouts, numbers and reasons; tostring gives them as text.
 ---@class lutile.Plan
@@ -1768,7 +1770,7 @@ local Plan = {}
 ---@param A lutile.Tensor
 ---@param B lutile.Tensor
 ---@param C lutile.Tensor
----@param options? lutile.PlanRun
+---@param options? lutile.RunOptions
 ---@return lutile.Tensor
 function Plan:run(A, B, C, options) end
 
@@ -1777,7 +1779,7 @@ function Plan:run(A, B, C, options) end
 ---@param A lutile.Tensor
 ---@param B lutile.Tensor
 ---@param C lutile.Tensor
----@param options? lutile.PlanRun
+---@param options? lutile.RunOptions
 ---@return fun()
 function Plan:prepare(A, B, C, options) end
 
@@ -1802,7 +1804,7 @@ function Plan:source() end
 ---What cuda.compile takes for its kernel: for a device, or an architecture such as "sm_90a"; by
 ---default device 0's, or the plan's own where there is none.
 ---@param device? integer
----@param arch? string
+---@param arch? integer|string
 ---@return table
 function Plan:compile_options(device, arch) end
 
@@ -1822,13 +1824,13 @@ function plan.gemm(options) end
 ---@field D? lutile.Tensor C
 ---@field bias? lutile.Tensor
 
----@class lutile.GroupedGemmOptions: lutile.GemmOptions
----@field groups table[] A, B, C of each product, as plan.gemm takes them
+---@class lutile.GroupedGemmOptions: lutile.CommonGemmOptions
+---@field groups table[] A, B, C of each product, or M, N, K and majors, as plan.gemm takes them
 
 ---@class lutile.GroupedPlan
 ---@field shared? lutile.Plan of one launch for all products, on Hopper
 ---@field reasons string[]
----@field run fun(self: lutile.GroupedPlan, groups: lutile.Group[], options?: lutile.PlanRun)
+---@field run fun(self: lutile.GroupedPlan, groups: lutile.Group[], options?: lutile.RunOptions)
 ---@field prepare fun(self: lutile.GroupedPlan, groups: lutile.Group[], options?: table): fun()
 
 ---A list of products of any sizes, each as plan.gemm's; on Hopper, where TMA takes their matrices
@@ -1845,8 +1847,8 @@ function plan.chained_gemm(options) end
 -- Tuning
 
 ---@class lutile.TuneOptions: lutile.GemmOptions
----@field candidates? table options and the values of each, or a list of tables of options: the
----kernels' own space
+---Options and the values of each, or a list of tables of options: the kernels' own space.
+---@field candidates? table
 ---@field seconds? number of the device, for timing: 10
 ---@field repetitions? integer samples of those near the best: 21
 ---@field threads? integer that compile: one for each processor
@@ -2047,18 +2049,18 @@ function Graph:close() end
 ---@field types? table<string, lutile.dtype> aliases in namespace type
 ---@field index? 32|64    bits of the dynamic integers of layouts: 64
 ---@field prelude? string more text before the kernel's
----@field arch? string    "sm_90a": the device's
+---@field arch? integer|string 90, "90a", "sm_90a", "9.0": the device's
 ---@field options? string[] NVRTC's
----@field device? lutile.cuda.Place
+---@field device? lutile.cuda.Place device 0
 
 ---@class lutile.cuda.LaunchOptions
 ---@field grid? integer|integer[]    blocks: 1
 ---@field block? integer|integer[]   threads: 1
 ---@field cluster? integer|integer[] blocks of a cluster
 ---@field shared? integer            bytes of dynamic shared memory
----@field stream? lutile.cuda.Stream
+---@field stream? lutile.cuda.Stream the legacy stream
 ---@field dependent? boolean         programmatic dependent launch
----@field cooperative? boolean
+---@field cooperative? boolean       all blocks are there at once
 
 ---@class lutile.cuda.Resources
 ---@field registers integer

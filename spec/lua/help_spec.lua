@@ -87,3 +87,54 @@ describe("completion", function()
     assert.same({ {}, 1 }, { complete "spec_trap.x" })
   end)
 end)
+
+describe("help of what takes options", function()
+  local entries = help.parse(annotations())
+
+  local function names_of(entry)
+    local names = {}
+    for i, option in ipairs(entry.options) do names[i] = option.name end
+    table.sort(names)
+    return table.concat(names, ", ")
+  end
+
+  -- What a function lists of an option that is like none of its own.
+  local function names_said(f, ...)
+    local _, message = pcall(f, ...)
+    return message:match "%(there are (.*)%)$"
+  end
+
+  local sizes = { M = 16, N = 16, K = 16, dtype = "f16" }
+  local unknown = { ["?"] = 1 }
+  for name, f in pairs {
+    ["plan.gemm"] = function() lutile.plan.gemm(unknown) end,
+    ["plan.grouped_gemm"] = function() lutile.plan.grouped_gemm(unknown) end,
+    ["plan.chained_gemm"] = function() lutile.plan.chained_gemm(unknown) end,
+    ["Plan:run"] = function() lutile.plan.gemm(sizes):run(1, 2, 3, unknown) end,
+    launch = function() lutile.launch(print, unknown) end,
+    svg = function() lutile.svg(lutile.make_layout(4), unknown) end,
+    ["cuda.compile"] = function() lutile.cuda.compile(unknown) end,
+    ["cuda.compile_all"] = function() lutile.cuda.compile_all({}, unknown) end,
+  } do
+    it("has all that there are: " .. name, function()
+      assert.equal(names_said(f), names_of(entries[name]))
+    end)
+  end
+
+  it("has those of the search and those of the plan", function()
+    local names = names_said(lutile.tune.gemm, unknown)
+    assert.equal(names, names_of(entries["tune.gemm"]))
+  end)
+
+  it("has a line or more for each", function()
+    local said, print = {}, _G.print
+    _G.print = function(text) said[#said + 1] = text end
+    local good, why = pcall(help.make(annotations), "plan.chained_gemm")
+    _G.print = print
+    assert.is_true(good, why)
+    assert.matches("^plan.chained_gemm%(options%)\n  D = %(A %* B%^T%) %* B%^T, ", said[1])
+    assert.matches("\n  block_k         columns of a tile of A$", said[1])
+    assert.matches("\n  a_major         \"row\" where mode 0 of A is contiguous; by default mode 1 "
+      .. "is\n  b_major         the same of B\n", said[1])
+  end)
+end)

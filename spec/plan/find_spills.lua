@@ -35,6 +35,7 @@ local function random_options()
     d_align = pick { false, 8, 4, 2 } }
   if one_in(2) then o.bias = false end
   if one_in(2) then o.d_align = false end
+  if o.grouped then o.cluster = { 1, 1 } end
   if o.ping_pong and one_in(4) then o.consumers = 3 end
   return o
 end
