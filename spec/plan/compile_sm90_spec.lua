@@ -51,7 +51,7 @@ local CASES = {
     tile = { 128, 192 }, ping_pong = true, d_align = 8, cluster = { 4, 1 } }, "HGMMA" },
   { "the widest runs", { dtype = "e4m3", out = "f16", tile = { 64, 208 }, promote = 4,
     reads_c = true }, "QGMMA" },
-  { "three warpgroups in turn, in parts", { dtype = "tf32", out = "bf16", tile = { 128, 96 },
+  { "three warpgroups in turn, in parts, and C", { dtype = "tf32", out = "bf16", tile = { 128, 96 },
     consumers = 3, ping_pong = true, splits = 4, reads_c = true }, "HGMMA" },
   { "e5m2 to e4m3", { dtype = "e5m2", out = "e4m3", tile = { 128, 160 } }, "QGMMA" },
   { "bytes", { dtype = "s8", dtype_b = "u8", splits = 2 }, "IGMMA" },

@@ -43,6 +43,55 @@ describe("plan.gemm", function()
   end
 
   for _, case in ipairs {
+    { { stages = 5 }, "128x176x64", true, "128x256: 5 stages need 278608 bytes" },
+    { { stages = 9 }, "64x64x64", false, "128x256: 9 stages need 475280 bytes" },
+    { { stages = 5, M = dyn(256) }, "128x176x64", true, "128x256: 5 stages need 278608 bytes" },
+    { { ping_pong = true }, "128x176x64", true },
+    { { ping_pong = false, dtype = "e4m3" }, "128x256x128", false },
+    { { ping_pong = true, stages = 8 }, "64x128x64", true, "128x176: 8 stages need " },
+    { { cluster = { 1, 8 }, stages = 6 }, "128x128x64", true, "128x256: 6 stages need " },
+    { { promote = 4 }, "128x128x64", false },
+    { { promote = 4, ping_pong = true }, "64x128x64", true, "128x192: tile: 418 registers, " },
+    { { promote = 4, stages = 8 }, "64x128x64", false, "128x128: 8 stages need " },
+  } do
+    local changes, tile, in_turn, obstacle = table.unpack(case)
+    local names = {}
+    for name, x in pairs(changes) do
+      names[#names + 1] = name .. " = " .. (type(x) == "table" and "{...}" or tostring(x))
+    end
+    table.sort(names)
+    it(("takes tiles of %s where %s"):format(tile, table.concat(names, ", ")), function()
+      local sizes = { M = 4096, N = 4096, K = 4096, multiprocessors = 132 }
+      for name, x in pairs(changes) do sizes[name] = x end
+      local p = gemm(sizes)
+      assert.equal(tile, table.concat(p.tile, "x"))
+      assert.equal(in_turn, p.ping_pong)
+      local text = tostring(p)
+      assert.truthy(text:find(("why: tile %dx%d, consumers %s"):format(p.tile[1], p.tile[2],
+        in_turn and "take turns" or "share each"), 1, true))
+      assert.equal(obstacle ~= nil, text:find("why: not tile ", 1, true) ~= nil)
+      if obstacle then assert.truthy(text:find("why: not tile " .. obstacle, 1, true)) end
+    end)
+  end
+
+  it("takes another tile for a list of products, too, if options want it", function()
+    local group = { M = 4096, N = 4096, K = 4096 }
+    local options = { groups = { group, group }, dtype = "f16", out = "f16", arch = 90 }
+    assert.same({ 128, 256, 64 }, plan.grouped_gemm(options).shared.tile)
+    options.stages = 6
+    assert.same({ 128, 128, 64 }, plan.grouped_gemm(options).shared.tile)
+    options.stages, options.ping_pong = nil, true
+    local shared = plan.grouped_gemm(options).shared
+    assert.same({ 128, 192, 64 }, shared.tile)
+    assert.is_true(shared.ping_pong)
+  end)
+
+  it("says what no tile can have", function()
+    assert.error_matches(function() gemm { stages = 60, template = "gemm_sm90.cu" } end,
+      "^plan.gemm: gemm_sm90.cu: 60 stages need %d+ bytes of shared memory, where a block has ")
+  end)
+
+  for _, case in ipairs {
     { 512, 512, 512, "64x32x64", true }, { 1024, 1024, 1024, "64x128x64", true },
     { 2048, 2048, 2048, "128x256x64", true },
     { 4096, 4096, 4096, "128x256x64", true, cluster = 2, group = 8 },

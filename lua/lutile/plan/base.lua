@@ -105,7 +105,8 @@ end
 -- plan's where there is no device. Kernels for 90 are for 90a.
 function M.compile_options(p, device, arch)
   if not (device or arch or require "lutile.cuda".available()) then arch = p.arch end
-  if parse_arch(arch) == 90 then arch = "sm_90a" end
+  local number, letter = parse_arch(arch)
+  if number then arch = ("sm_%d%s"):format(number, number == 90 and "a" or letter) end
   return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
     types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
 end

@@ -27,7 +27,8 @@ local SHARED_LIMIT = 227 * 1024 -- CUDA C++ Programming Guide, compute capabilit
 local ALL_REGISTERS = 65536     -- of a multiprocessor
 local MOST_REGISTERS = 255      -- of a thread
 local OTHER_REGISTERS = 26      -- that an MMA takes beside its sums
-local MORE_REGISTERS = 34       -- where warpgroups take turns, or MMAs write to runs
+local OTHERS_OF_TURNS = 34      -- where warpgroups take turns, or MMAs write to runs
+local OTHERS_OF_THREE = 50      -- where three do, whose pieces are large beside their registers
 
 local function fail(message, ...) error(message:format(...), 0) end
 
@@ -272,6 +273,12 @@ local function launched_registers(p)
   return math.min(ALL_REGISTERS // ((p.consumers + 1) * WARPGROUP) // 8 * 8, MOST_REGISTERS)
 end
 
+local function others_of(p)
+  if p.ping_pong then return p.consumers > 2 and OTHERS_OF_THREE or OTHERS_OF_TURNS end
+  local is_tight = p.promote and (p.consumers == 1 or p.reads_c or needs_many(p))
+  return is_tight and OTHERS_OF_TURNS or OTHER_REGISTERS
+end
+
 local function check_registers(p, registers, sums)
   local _, of_atom = wgmma.registers(p)
   local launched = launched_registers(p)
@@ -280,8 +287,7 @@ local function check_registers(p, registers, sums)
       of_atom + OTHER_REGISTERS, p.consumers + 1, launched)
   end
   local most = registers[2] > 0 and registers[2] or launched
-  local takes_more = p.ping_pong or p.promote and (p.consumers == 1 or p.reads_c or needs_many(p))
-  local others = takes_more and MORE_REGISTERS or OTHER_REGISTERS
+  local others = others_of(p)
   if sums + others > most then
     fail("tile: %d registers, %d of them of sums%s, and a thread has %d", sums + others, sums,
       p.promote and " and of runs" or "", most)

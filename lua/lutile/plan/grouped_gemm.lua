@@ -106,16 +106,26 @@ end
 local function major_of(m) return m.unit == "row" and "row" or "k" end
 
 -- What gemm_sm90.new takes for products like p of matrices like a and b.
-local function shared_options(p, a, b, align, sizes)
+local function shared_options(p, a, b, align)
   local options = { a_major = major_of(a), b_major = major_of(b), grouped = true, reasons = {},
     title = ("%s x %s -> %s, sums of %s, by wgmma"):format(p.dtype, p.dtype_b, p.out, p.acc),
     batched = { A = false, B = false }, d_align = align < TMA_BYTES and align or nil }
   for name, value in pairs(p) do if options[name] == nil then options[name] = value end end
-  if not p.tile then
-    local choice = model.choose_for_groups(sizes)
-    options.tile, options.ping_pong = { table.unpack(choice.tile) }, choice.ping_pong or false
-  end
   return options
+end
+
+-- The plan with the first tile with which the options can be; raises what the best one's obstacle is.
+local function choose_tile(options, sizes)
+  local why
+  for _, c in ipairs(model.candidates_for_groups(sizes, options.ping_pong)) do
+    local one = {}
+    for name, value in pairs(options) do one[name] = value end
+    one.tile, one.ping_pong = { table.unpack(c.tile.tile) }, c.tile.ping_pong or false
+    local plan, obstacle = try(gemm_sm90.new, one)
+    if plan then return plan end
+    why = why or obstacle
+  end
+  fail("%s", why)
 end
 
 -- gemm_sm90's plan for the products that 'list' describes; raises what speaks against it.
@@ -128,7 +138,8 @@ local function make_shared(list)
     align = math.min(align, check_matrices(one[1], one[2], one[3], one[4], i))
     sizes[i] = size_of(one[1], one[2], one[4])
   end
-  local shared = gemm_sm90.new(shared_options(p, a, b, align, sizes))
+  local options = shared_options(p, a, b, align)
+  local shared = p.tile and gemm_sm90.new(options) or choose_tile(options, sizes)
   shared.form, shared.align = form, align
   return shared
 end

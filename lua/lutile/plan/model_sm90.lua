@@ -72,38 +72,75 @@ local UNIT_COLUMNS = 32
 
 local function fits(c, s) return not s.whole_lines or c.tile[2] % UNIT_COLUMNS == 0 end
 
--- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors, whole_lines}: the candidate with the
--- least time, the parts of its tiles, and that time; without M, where sizes come with the launch,
--- one for large products. 'whole_lines': of UNIT_COLUMNS columns or a multiple.
-function M.choose(s)
-  if not s.M then return s.bytes == 1 and LARGE_OF_BYTES or LARGE, 1 end
-  local best, best_parts, least
-  for _, c in ipairs(CANDIDATES) do
-    for _, parts in ipairs { 1, count_parts(count_tiles(c, s), s) } do
-      local time = estimate(c, s, parts)
-      if fits(c, s) and (not least or time < least) then
-        best, best_parts, least = c, parts, time
-      end
-    end
-  end
-  return best, best_parts, least
+-- The candidate, or one of that tile whose consumers take turns, or do not, as is asked for.
+local function as_asked(c, s)
+  if s.ping_pong == nil or s.ping_pong == (c.ping_pong or false) then return c end
+  return { tile = c.tile, ping_pong = s.ping_pong, rate = c.rate }
 end
 
--- The candidate with the least time for a list of such products in one launch; of whole lines, for
--- nothing is said of their majors, nor of C.
-function M.choose_for_groups(list)
-  local best, least
-  for _, c in ipairs(CANDIDATES) do
-    local busy = 0 -- us of one multiprocessor
-    for _, s in ipairs(list) do
-      if not s.M then return LARGE end
-      busy = busy + count_tiles(c, s) * time_of_tile(c, s)
-    end
-    if fits(c, { whole_lines = true }) and (not least or busy < least) then
-      best, least = c, busy
+-- One where sums are added up in runs, which take twice the registers.
+local PROMOTED = { tile = { 128, 128 } }
+
+-- What is taken before any other where nothing is known of the time.
+local function usual(s)
+  return s.promote and PROMOTED or s.bytes == 1 and LARGE_OF_BYTES or LARGE
+end
+
+-- Candidates that fit, each with parts of its tiles and a time, in the order of these times; those
+-- that are as is asked for by themselves come first.
+local function in_order(s, measure)
+  local list = {}
+  for i, c in ipairs(CANDIDATES) do
+    local asked = as_asked(c, s)
+    local time, parts = measure(asked)
+    if fits(c, s) then
+      list[#list + 1] = { tile = asked, time = time, parts = parts, place = i,
+        rank = asked == c and 0 or 1 }
     end
   end
-  return best
+  table.sort(list, function(x, y)
+    if x.rank ~= y.rank then return x.rank < y.rank end
+    if x.time ~= y.time then return x.time < y.time end
+    return x.place < y.place
+  end)
+  return list
+end
+
+-- The shorter time of a candidate, with whole tiles or with parts; these.
+local function measure(c, s)
+  local parts = count_parts(count_tiles(c, s), s)
+  local whole, divided = estimate(c, s, 1), estimate(c, s, parts)
+  if divided < whole then return divided, parts end
+  return whole, 1
+end
+
+-- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors, whole_lines, ping_pong, promote}: a list
+-- of {tile = candidate, parts = of its tiles, time =}, the least time first; without M, where sizes
+-- come with the launch, and in runs, one for large products first, and no times. 'whole_lines': of
+-- UNIT_COLUMNS columns or a multiple.
+function M.candidates(s)
+  if s.M and not s.promote then return in_order(s, function(c) return measure(c, s) end) end
+  local first = usual(s)
+  local list = in_order(s, function(c) return c == first and 0 or 1 end)
+  if first == PROMOTED and not s.ping_pong then table.insert(list, 1, { tile = first }) end
+  for _, c in ipairs(list) do c.time, c.parts = nil, 1 end
+  return list
+end
+
+-- The same for a list of such products in one launch; of whole lines, for nothing is said of their
+-- majors, nor of C.
+function M.candidates_for_groups(products, ping_pong)
+  local s = { whole_lines = true, ping_pong = ping_pong }
+  for _, product in ipairs(products) do
+    if not product.M then return M.candidates(s) end
+  end
+  return in_order(s, function(c)
+    local busy = 0 -- us of one multiprocessor
+    for _, product in ipairs(products) do
+      busy = busy + count_tiles(c, product) * time_of_tile(c, product)
+    end
+    return busy
+  end)
 end
 
 local SKEW = 1500 -- ns: so that one warpgroup writes while the other one multiplies

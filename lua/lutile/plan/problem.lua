@@ -33,7 +33,8 @@ local MULTIPROCESSORS = { [80] = 108, [90] = 132 }
 function M.architecture(options)
   local arch = number_of_arch(options.arch)
   if options.arch ~= nil and not arch then
-    fail("arch '%s' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms", tostring(options.arch))
+    fail("arch '%s' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms",
+      tostring(options.arch))
   end
   if arch and arch < 75 then
     fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,

@@ -7,6 +7,7 @@ local problem = require "lutile.plan.problem"
 local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
+local try = require "lutile.plan.attempt"
 local wgmma = require "lutile.plan.wgmma"
 
 local M = { Plan = gemm_sm90.Plan }
@@ -77,6 +78,7 @@ end
 -- What the model of the chip wants to know; sizes only where they do not come with the launch.
 local function sizes_of(p, a, b, d)
   local sizes = { bytes = a.bytes, out_bytes = d.bytes, multiprocessors = p.multiprocessors,
+    ping_pong = p.ping_pong, promote = p.promote,
     whole_lines = b.unit == "row" or p.reads_c or p.direct or p.cluster and p.cluster[1] > 2 }
   if is_known(d.row.extent, d.column.extent, a.column.extent, d.batch.extent) then
     sizes.M, sizes.N, sizes.K, sizes.L = d.row.extent, d.column.extent, a.column.extent,
@@ -85,26 +87,53 @@ local function sizes_of(p, a, b, d)
   return sizes
 end
 
--- The tile and what goes with it, unless the script has chosen.
-local function choose_tile(p, a, b, d)
-  local sizes = sizes_of(p, a, b, d)
-  p.most_rows = model.most_rows(sizes)
-  if p.tile or p.ping_pong ~= nil or p.promote then return end -- promote: twice the registers
-  local choice, parts, time = model.choose(sizes)
-  local is_models = not (p.splits or p.stages or p.cluster or p.group or p.skew)
-  p.tile = { choice.tile[1], choice.tile[2], MOST_LINE // a.bytes }
-  p.ping_pong, p.splits = choice.ping_pong or false, p.splits or parts
-  if p.dependent == nil then p.dependent = model.is_dependent(time) end
-  for name, value in pairs(model.more(choice, sizes, time)) do
-    if p[name] == nil then p[name] = value end
-  end
-  p.reasons[#p.reasons + 1] = ("tile %dx%d, %s%s%s%s"):format(p.tile[1], p.tile[2],
+local function reason_of(p, c)
+  local is_models = not (p.options.splits or p.options.stages or p.options.cluster
+    or p.options.group or p.options.skew or p.options.ping_pong ~= nil or p.options.promote)
+  local is_known = c.time and is_models
+  return ("tile %dx%d, %s%s%s%s"):format(p.tile[1], p.tile[2],
     p.ping_pong and "consumers take turns" or "consumers share each",
     p.cluster and (", in clusters of %dx%d"):format(p.cluster[1], p.cluster[2]) or "",
     p.splits > 1 and (", in up to %d parts along k"):format(p.splits) or "",
-    not time and ": sizes are known at launch only" or not is_models and ""
-      or (time < 100 and ": %.1f us" or ": %.0f us"):format(time)
-        .. (" on %d multiprocessors, by the model"):format(p.multiprocessors))
+    is_known and (c.time < 100 and ": %.1f us" or ": %.0f us"):format(c.time)
+      .. (" on %d multiprocessors, by the model"):format(p.multiprocessors)
+      or p.count_blocks and "" or ": sizes are known at launch only")
+end
+
+local function copy_of(t)
+  local copy = {}
+  for k, v in pairs(t) do copy[k] = v end
+  return copy
+end
+
+-- The plan with the tile of a candidate and what goes with it, where the script has not chosen.
+local function plan_of(p, c, sizes)
+  p = copy_of(p)
+  p.tile = { c.tile.tile[1], c.tile.tile[2], MOST_LINE // sizes.bytes }
+  p.ping_pong, p.splits = c.tile.ping_pong or false, p.splits or c.parts
+  if p.dependent == nil then p.dependent = model.is_dependent(c.time) end
+  for name, value in pairs(p.promote and {} or model.more(c.tile, sizes, c.time)) do
+    if p[name] == nil then p[name] = value end
+  end
+  p.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
+  p.reasons[#p.reasons + 1] = reason_of(p, c)
+  return gemm_sm90.new(p)
+end
+
+-- The plan with the first tile with which all that the script says can be; of the best one's
+-- obstacle, where there is none.
+local function choose_tile(p, sizes)
+  local list, why = model.candidates(sizes), nil
+  for i, c in ipairs(list) do
+    local plan, obstacle = try(plan_of, p, c, sizes)
+    if plan then return plan end
+    local rows, columns = c.tile.tile[1], c.tile.tile[2]
+    if i == 1 then
+      why = obstacle
+      p.reasons[#p.reasons + 1] = ("not tile %dx%d: %s"):format(rows, columns, obstacle)
+    end
+  end
+  fail("%s", why)
 end
 
 -- ---- Plans -------------------------------------------------------------------------------------
@@ -122,11 +151,12 @@ function M.plan(p, a, b, d)
   check_operand(p, b, p.dtype_b)
   choose_writer(p, d)
   describe(p, a, b, d)
-  choose_tile(p, a, b, d)
   p.a_major, p.b_major = major_of(a), major_of(b)
   p.title = ("gemm: %s x %s -> %s, sums of %s, by wgmma, gemm_sm90.cu"):format(p.dtype,
     p.dtype_b, p.out, p.acc)
-  return gemm_sm90.new(p)
+  local sizes = sizes_of(p, a, b, d)
+  p.most_rows = model.most_rows(sizes)
+  return p.tile and gemm_sm90.new(p) or choose_tile(p, sizes)
 end
 
 -- ---- Runs --------------------------------------------------------------------------------------

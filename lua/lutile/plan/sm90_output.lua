@@ -77,8 +77,8 @@ local function check_contiguous(o)
     .. "D^T = B * A^T is what it can compute", tostring(o.modes.layout))
 end
 
--- How threads write a chunk: pairs of values; 16-bit elements by matrices, eight of a thread, unless
--- it has registers for few.
+-- How threads write a chunk: pairs of values; 16-bit elements by matrices, eight values of a thread,
+-- unless it has registers for few.
 local function find_writes(p, o, has_few)
   o.values_of_chunk = ROWS * o.columns // WARPGROUP
   o.values = composition(p.mma.c_layout, { make_layout(WARPGROUP), make_layout(o.values_of_chunk) })
