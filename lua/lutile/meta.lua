@@ -1698,7 +1698,7 @@ function functions.svg(x, tile, options) end
 ---@field host_epilogue? fun(x: number, m: integer, n: integer): number the same for the host
 ---@field arch? integer|string 80, "sm_80", "8.0": the device's
 ---@field multiprocessors? integer the device's
----@field tile? integer[] {M, N, K} of a block
+---@field tile? integer[] {M, N, K} of a block; {N, M, K} where C is contiguous along M
 ---@field stages? integer tiles of A and B in shared memory at once
 ---@field group? integer rows of tiles, or of clusters' tiles, that blocks go down together
 ---@field ping_pong? boolean whether consumers take turns with tiles, not sharing each; gemm_sm90.cu

@@ -363,10 +363,10 @@ describe("gemm_sm90 says", function()
       { dtype = "e4m3", promote = 3 },
     ["C of s32, and sums of f32"] = { dtype = "f16", out = "s32" },
     ["bias is 'both': \"row\" and \"column\" there are"] = { dtype = "f16", bias = "both" },
-    ["A: mode (row,0) of ((?16,8),128):((128,4096),1) is known at launch only, where TMA's boxes "
+    ["A: mode (M,0) of ((?16,8),128):((128,4096),1) is known at launch only, where TMA's boxes "
       .. "want all but the last number"] =
       { dtype = "f16", a_layout = rows({ dyn(16), 8 }, { 128, 4096 }) },
-    ["A: mode (row,1) of ((16,8),128):((128,1),2048) is contiguous, where TMA wants that of mode "
+    ["A: mode (M,1) of ((16,8),128):((128,1),2048) is contiguous, where TMA wants that of mode "
       .. "0"] = { dtype = "f16", a_layout = make_layout({ { 16, 8 }, 128 }, { { 128, 1 }, 2048 }) },
     ["A: no mode of (64,64):(2,128) has stride 1, which TMA wants"] =
       { dtype = "f16", a_layout = make_layout({ 64, 64 }, { 2, 128 }) },
@@ -393,7 +393,7 @@ describe("gemm_sm90 says", function()
     assert.equal("A: stride 100 of (64,100):(100,1) is 200 bytes, where TMA has multiples of 16 "
       .. "from there to 2^40", select(2, pcall(p.maps, p,
       { A = make_layout({ 64, 100 }, { 100, 1 }) })))
-    assert.equal("A: (64,64):(1,64) is not contiguous along k, as the plan's is",
+    assert.equal("A: (64,64):(1,64) is not contiguous along K, as the plan's is",
       select(2, pcall(p.maps, p, { A = make_layout({ 64, 64 }, { 1, 64 }) })))
   end)
 end)

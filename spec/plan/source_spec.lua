@@ -154,7 +154,8 @@ describe("plan.gemm", function()
     { { dtype = "f16", A = A, B = B, C = C, arch = "sm_70" },
       "plan.gemm: tensor-core kernels need compute capability 7.5, and arch is 7.0" },
     { { dtype = "f16", A = A, B = B, C = C, arch = 1 << 40 },
-      "plan.gemm: arch '1099511627776' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms" },
+      "plan.gemm: arch '1099511627776' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the "
+        .. "forms" },
     { { dtype = "f16", A = "x", B = B, C = C },
       "plan.gemm: A: a tensor, a layout or a shape expected, got string" },
     { { dtype = "f16", A = A, B = 3, C = C },

@@ -141,7 +141,7 @@ describe("plan.gemm", function()
     assert.matches("^tile 128x256, consumers share each, in clusters of 2x1: %d+ us on 132 "
       .. "multiprocessors, by the model$", reason {})
     assert.equal("tile 128x256, consumers share each, in clusters of 2x1", reason { stages = 3 })
-    assert.equal("tile 128x256, consumers share each, in clusters of 2x1, in up to 9 parts along k",
+    assert.equal("tile 128x256, consumers share each, in clusters of 2x1, in up to 9 parts along K",
       reason { splits = 9 })
     local mma_sync = { template = "gemm_sm80.cu", warps = { 4, 2 }, stages = 2 }
     assert.matches("4x2 warps, 2 stages", reason(mma_sync), 1, true)

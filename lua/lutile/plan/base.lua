@@ -5,64 +5,8 @@ local parse_arch = require "lutile.arch"
 
 local M = {}
 
--- ---- Text --------------------------------------------------------------------------------------
-
-local function sorted_names(t)
-  local names = {}
-  for name in pairs(t) do if type(name) == "string" then names[#names + 1] = name end end
-  table.sort(names)
-  return names
-end
-
-local function text_of(x)
-  if type(x) ~= "table" then return tostring(x) end
-  local parts = {}
-  for i, part in ipairs(x) do parts[i] = text_of(part) end
-  for _, name in ipairs(sorted_names(x)) do
-    parts[#parts + 1] = name .. " = " .. text_of(x[name])
-  end
-  return "{" .. table.concat(parts, ", ") .. "}"
-end
-
-local LOADS = { matrices = "ldmatrix", transposed = "ldmatrix.trans", whole = "words",
-  elements = "single elements" }
-
-local function add_copied(lines, o)
-  lines[#lines + 1] = ("%s: tile (%d,%d), %s; %scopies of %d bytes; registers by %s"):format(
-    o.struct or o.name, o.rows, o.k, o.unit == "none" and "no contiguous mode"
-    or o.unit == "k" and "k contiguous" or "rows contiguous", o.async and "asynchronous " or "",
-    o.vector * o.bytes, LOADS[o.load])
-  lines[#lines + 1] = "  shared " .. tostring(o.shared)
-  lines[#lines + 1] = "  copy   " .. tostring(o.copy)
-end
-
-local function add_boxed(lines, o)
-  local desc = o.tma.desc
-  lines[#lines + 1] = ("%s: %sboxes of TMA (%s), swizzle %s%s"):format(o.name,
-    o.rows and ("tile (%d,%d); "):format(o.rows, o.k) or "", table.concat(desc.boxDim, ","),
-    desc.swizzle, o.descriptor and ("; descriptor 0x%016x"):format(o.descriptor.desc) or "")
-  lines[#lines + 1] = "  shared " .. tostring(o.shared)
-end
-
--- The plan as text: what it computes, with which layouts and numbers, and why.
-function M.report(p)
-  local lines = { p.title or p.entry }
-  local skipped = { reasons = true, title = true, mma = true, matrices = true, options = true }
-  for _, name in ipairs(sorted_names(p)) do
-    local x = p[name]
-    local is_operand = type(x) == "table" and x.shared
-    if not skipped[name] and not is_operand and type(x) ~= "function" then
-      lines[#lines + 1] = ("%s = %s"):format(name, text_of(x))
-    end
-  end
-  lines[#lines + 1] = tostring(p.mma)
-  for _, name in ipairs { "A", "B", "Rows", "D" } do
-    local o = p[name]
-    if o then (o.tma and add_boxed or add_copied)(lines, o) end
-  end
-  for _, reason in ipairs(p.reasons or {}) do lines[#lines + 1] = "why: " .. reason end
-  return table.concat(lines, "\n")
-end
+-- The plan as text.
+M.report = require "lutile.plan.report"
 
 -- ---- Pictures ----------------------------------------------------------------------------------
 

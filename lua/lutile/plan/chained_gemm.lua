@@ -95,6 +95,10 @@ function Plan:block()
 end
 
 local function check_multiples(p)
+  if p.columns % p.parts ~= 0 then
+    error(("parts is %d, and does not divide N, %d in multiples of block_k"):format(p.parts,
+      p.columns), 0)
+  end
   local function check(what, n, multiple)
     if n % multiple ~= 0 then
       error(("%s is %d: a multiple of %d is needed, by the atom and the warps"):format(what, n,
@@ -103,9 +107,8 @@ local function check_multiples(p)
   end
   check("block_k", p.block_k, p.mma.shape_mnk[2])
   check("rows", p.rows, lutile.tile_size(p.mma, 0))
-  check("the number of columns, " .. p.columns .. ", in parts, each", p.columns // p.parts,
-    lutile.tile_size(p.mma, 1))
-  check("columns", p.columns, p.parts)
+  check(("each of %d parts of N, %d in multiples of block_k,"):format(p.parts, p.columns),
+    p.columns // p.parts, lutile.tile_size(p.mma, 1))
 end
 
 function M.new(options)
@@ -183,6 +186,9 @@ local function matrices_of(p, options)
   return m
 end
 
+-- How the script names the modes of A (M,N) and B (N,N).
+local MODES = { A = { row = "M", column = "N" }, B = { row = "mode 0", column = "mode 1" } }
+
 function M.plan(options)
   problem.check_options(options, KNOWN)
   local arch, reason = problem.architecture(options)
@@ -197,10 +203,11 @@ function M.plan(options)
   for _, name in ipairs { "A", "B" } do
     local m, lower = p.matrices[name], name:lower()
     p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
-    p.reasons[#p.reasons + 1] = problem.reason(m, name, { row = "its rows", column = "k" })
+    p.reasons[#p.reasons + 1] = problem.reason(m, name, MODES[name])
   end
   local d = p.matrices.D
   p.run_size = d.unit == "column" and matrix.vector(d, 2) or 1
+  p.reasons[#p.reasons + 1] = problem.reason_of_result(d, p.run_size)
   p.title = ("chained_gemm: (A * B^T) * B^T of %s -> %s"):format(p.dtype, p.out)
   for _, name in ipairs { "warps", "stages", "rows", "parts", "block_k" } do
     if options[name] ~= nil then tile.check_integers(name, options[name]) end

@@ -177,8 +177,7 @@ function M.plan(p, a, b, d)
   describe(p, "A", a)
   describe(p, "B", b)
   p.run_size = math.min(d.unit == "column" and matrix.vector(d, 2) or 1, 16 // d.bytes)
-  p.reasons[#p.reasons + 1] = ("C %s: %d element%s written at once"):format(tostring(d.layout),
-    p.run_size, p.run_size > 1 and "s" or "")
+  p.reasons[#p.reasons + 1] = problem.reason_of_result(p.matrices.C, p.run_size)
   p.title = ("gemm: %s x %s -> %s, sums of %s, by mma.sync, gemm_sm80.cu"):format(p.dtype,
     p.dtype_b, p.out, p.acc)
   p = M.new(p)

@@ -11,6 +11,7 @@ local emit = require "lutile.plan.emit"
 local operand = require "lutile.plan.sm90_operand"
 local output = require "lutile.plan.sm90_output"
 local result = require "lutile.plan.result"
+local roles = require "lutile.plan.roles"
 local sm90_sums = require "lutile.plan.sm90_sums"
 local tma_modes = require "lutile.plan.tma_modes"
 local wgmma = require "lutile.plan.wgmma"
@@ -266,6 +267,7 @@ end
 -- what the launch gives.
 local REGISTERS = { { 0, 0 }, { 40, 232 }, { 32, 160 }, { 24, 120 } }
 local MOST_OF_TWO = { 24, 240 }
+local OF_GROUPS = { 56, 224 } -- whose producer goes through a table
 local FEW = 48 -- beside those of sums
 
 -- What a launch gives to each thread.
@@ -301,12 +303,19 @@ local function is_tight(p, beside)
     and true or false
 end
 
+local LIGHT, LARGE = 64, 160 -- registers of sums
+
+local function usual_registers(p, sums)
+  if p.consumers == 2 and sums <= LIGHT and not needs_many(p) then return REGISTERS[1] end
+  if p.consumers == 2 and sums <= LARGE and p.grouped then return OF_GROUPS end
+  return REGISTERS[p.consumers]
+end
+
 -- The registers; and whether they are so few beside those of sums that all else makes do with the
 -- least.
 local function choose_registers(p)
   local sums = registers_of_sums(p)
-  local is_light = p.consumers <= 2 and sums <= 64 and p.splits == 1
-  local registers = p.registers or REGISTERS[is_light and 1 or p.consumers]
+  local registers = p.registers or usual_registers(p, sums)
   p.has_few = is_tight(p, (registers[2] > 0 and registers[2] or launched_registers(p)) - sums)
   check_registers(p, registers, sums)
   p.registers = p.registers or p.has_few and p.consumers == 2 and not p.grouped and MOST_OF_TWO
@@ -445,10 +454,12 @@ function M.new(options)
   choose_registers(p)
   p.threads = (p.consumers + 1) * WARPGROUP
   if p.grouped then p.template = "gemm_sm90_grouped.cu" end
-  p.A = operand.new(p, { name = "A", dtype = p.dtype, rows = p.tile[1], slices = p.cluster[2],
+  p.A = operand.new(p, { name = "A", called = roles.name(p, "A"), said = roles.modes(p, "A"),
+    dtype = p.dtype, rows = p.tile[1], slices = p.cluster[2],
     most_rows = p.tile[1] == ROWS and p.cluster[2] == 1 and p.most_rows or nil,
     major = p.a_major, layout = p.a_layout, is_batched = is_batched(p, "A") })
-  p.B = operand.new(p, { name = "B", dtype = p.dtype_b, rows = p.tile[2], slices = p.cluster[1],
+  p.B = operand.new(p, { name = "B", called = roles.name(p, "B"), said = roles.modes(p, "B"),
+    dtype = p.dtype_b, rows = p.tile[2], slices = p.cluster[1],
     major = p.b_major, layout = p.b_layout, is_batched = is_batched(p, "B") })
   p.D = output.new(p, p.has_few)
   check_parts(p)

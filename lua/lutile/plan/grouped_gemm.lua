@@ -91,8 +91,8 @@ local function check_types(p, a, b)
   wgmma.sum_type(p.dtype, p.dtype_b, p.acc)
   for _, m in ipairs { a, b } do
     if m.unit == "row" and not wgmma.takes_rows(m.dtype) then
-      fail("%s %s is contiguous along its rows, and MMAs of %s take operands that are along k",
-        m.name, tostring(m.layout), m.dtype)
+      fail("%s %s is contiguous along %s, and MMAs of %s take operands that are along K", m.name,
+        tostring(m.layout), problem.MODES[m.name].row, m.dtype)
     end
   end
 end
@@ -114,7 +114,7 @@ local function shared_options(p, a, b, align)
   return options
 end
 
--- The plan with the first tile with which the options can be; raises what the best one's obstacle is.
+-- The plan with the first tile with which the options can be; raises the best one's obstacle.
 local function choose_tile(options, sizes)
   local why
   for _, c in ipairs(model.candidates_for_groups(sizes, options.ping_pong)) do
@@ -216,7 +216,8 @@ for _, name in ipairs { "svg", "source", "block", "kernel", "compile_options" } 
 end
 
 function Plan:__tostring()
-  local lines = { ("grouped_gemm: %d products"):format(self.count) }
+  local lines = { ("grouped_gemm: %d product%s"):format(self.count,
+    self.count == 1 and "" or "s") }
   if self.shared then lines[2] = tostring(self.shared) end
   for _, reason in ipairs(self.reasons) do lines[#lines + 1] = "why: " .. reason end
   return table.concat(lines, "\n")

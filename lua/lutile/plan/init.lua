@@ -16,8 +16,8 @@ local tuned = require "lutile.plan.tuned"
 
 local M = {}
 
--- plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias). The options of all
--- are in lutile.meta, from where help "plan.gemm" has them.
+-- plan.gemm{A =, B =, C =, ...}: D = epilogue(alpha * A * B^T + beta * C + bias). All options are
+-- in lutile.meta, from where help "plan.gemm" has them.
 M.gemm = guard("plan.gemm", function(options) return tuned.plan(gemm.plan, options) end)
 
 -- plan.grouped_gemm{groups = {{A =, B =, C =}, ...}, ...}: a list of products of any sizes;

@@ -140,6 +140,11 @@ function M.reason(m, name, modes)
     m.vector * m.bytes)
 end
 
+function M.reason_of_result(m, count)
+  return ("%s %s: %d element%s written at once"):format(m.name, tostring(m.layout), count,
+    count > 1 and "s" or "")
+end
+
 -- The same extents, or one batch for all.
 function M.check_extents(a, b, c)
   local function same(x, y, what)

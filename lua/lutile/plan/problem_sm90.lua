@@ -25,8 +25,8 @@ local function check_operand(p, m, dtype)
   local why = tma.obstacle(p, m)
   if why then fail("%s", why) end
   if m.unit == "row" and not wgmma.takes_rows(dtype) then
-    fail("%s %s is contiguous along its rows, and MMAs of %s take operands that are along k",
-      m.name, tostring(m.layout), dtype)
+    fail("%s %s is contiguous along %s, and MMAs of %s take operands that are along K", m.name,
+      tostring(m.layout), problem.MODES[m.name].row, dtype)
   end
 end
 
@@ -36,8 +36,9 @@ local function along_k(p, m, dtype)
   if p.direct or m.unit ~= "row" or wgmma.takes_rows(dtype) then return m end
   p.copied = p.copied or {}
   p.copied[m.name] = true
-  p.reasons[#p.reasons + 1] = ("%s %s: contiguous along its rows, and MMAs of %s take operands "
-    .. "along k: a copy takes its place"):format(m.name, tostring(m.layout), dtype)
+  p.reasons[#p.reasons + 1] = ("%s %s: contiguous along %s, and MMAs of %s take operands "
+    .. "along K: a copy takes its place"):format(m.name, tostring(m.layout),
+    problem.MODES[m.name].row, dtype)
   return matrix.along_columns(m)
 end
 
@@ -90,12 +91,12 @@ end
 local function reason_of(p, c)
   local is_models = not (p.options.splits or p.options.stages or p.options.cluster
     or p.options.group or p.options.skew or p.options.ping_pong ~= nil or p.options.promote)
-  local is_known = c.time and is_models
+  local is_timed = c.time and is_models
   return ("tile %dx%d, %s%s%s%s"):format(p.tile[1], p.tile[2],
     p.ping_pong and "consumers take turns" or "consumers share each",
     p.cluster and (", in clusters of %dx%d"):format(p.cluster[1], p.cluster[2]) or "",
-    p.splits > 1 and (", in up to %d parts along k"):format(p.splits) or "",
-    is_known and (c.time < 100 and ": %.1f us" or ": %.0f us"):format(c.time)
+    p.splits > 1 and (", in up to %d parts along K"):format(p.splits) or "",
+    is_timed and (c.time < 100 and ": %.1f us" or ": %.0f us"):format(c.time)
       .. (" on %d multiprocessors, by the model"):format(p.multiprocessors)
       or p.count_blocks and "" or ": sizes are known at launch only")
 end

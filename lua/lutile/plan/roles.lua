@@ -5,6 +5,18 @@ local problem = require "lutile.plan.problem"
 
 local M = {}
 
+local TRANSPOSED = { A = "B", B = "A", D = "D^T" }
+
+-- What the script calls the matrix that has that role in the kernel.
+function M.name(p, role) return p.transposed and TRANSPOSED[role] or role end
+
+-- What it calls the two modes of that matrix.
+function M.modes(p, role)
+  local modes = problem.MODES[role == "D" and "D" or M.name(p, role)]
+  if role == "D" and p.transposed then return { modes.column, modes.row } end
+  return { modes.row, modes.column }
+end
+
 -- The matrices A, B, C, D of 'm' in the kernel's roles, and which tensors the first two are.
 function M.of(p, m)
   if not p.transposed then return m.A, m.B, m.C, m.D, { "A", "B" } end

@@ -296,7 +296,7 @@ local function check_chained(p, m)
     fail("A is %d x %d, so B must be %d x %d and D %d x %d; they are %d x %d and %d x %d", rows, n,
       n, n, rows, n, b_rows, b_columns, d_rows, d_columns)
   end
-  if n > p.columns then fail("n is %d, and the plan is for %d at most", n, p.columns) end
+  if n > p.columns then fail("N is %d, and the plan is for %d at most", n, p.columns) end
   return rows, n
 end
 

@@ -55,8 +55,8 @@ local function choose_lines_of_k(o, rows)
     return o.k % line == 0 and (inner or line) % line == 0
   end)
   if not o.width then
-    fail("%s: %d elements of k are no lines of 32, 64 or 128 bytes that TMA takes from %s", o.name,
-      o.k, tostring(o.modes.layout))
+    fail("%s: %d elements of k are no lines of 32, 64 or 128 bytes that TMA takes from %s",
+      o.called, o.k, tostring(o.modes.layout))
   end
   o.box_k = o.width // o.bytes
   o.box_rows = tma_modes.longest_run(o.modes, 1, rows, LINES)
@@ -69,7 +69,7 @@ local function choose_lines_of_rows(o, rows)
     return rows % line == 0 and inner % line == 0
   end)
   if not o.width then
-    fail("%s: %d rows of %s are no lines of 16, 32 or 64 elements that TMA takes from %s", o.name,
+    fail("%s: %d rows of %s are no lines of 16, 32 or 64 elements that TMA takes from %s", o.called,
       rows, o.dtype, o.modes.layout and tostring(o.modes.layout) or "a row-major matrix")
   end
   o.box_rows = o.width // o.bytes
@@ -78,8 +78,8 @@ end
 
 local function check_runs(o)
   if o.box_rows and o.box_k then return end
-  fail("%s: no box of 8 lines or more divides the tile (%d,%d) and the modes of %s", o.name, o.rows,
-    o.k, tostring(o.modes.layout))
+  fail("%s: no box of 8 lines or more divides the tile (%d,%d) and the modes of %s", o.called,
+    o.rows, o.k, tostring(o.modes.layout))
 end
 
 -- (box, slice) -> index of the box's start in the tile.
@@ -97,13 +97,13 @@ local function check_boxes(o, rows)
   local alone = M.plain(shared_layout(o, rows))
   for i = 0, rows * o.k - 1 do
     if part(i) ~= alone(i) then
-      fail("%s: a slice of %s does not lie as %s", o.name, tostring(o.shared), tostring(alone))
+      fail("%s: a slice of %s does not lie as %s", o.called, tostring(o.shared), tostring(alone))
     end
   end
   local start = composition(M.plain(o.shared), o.boxes)
   for i = 0, lutile.size(o.boxes) - 1 do
     if start(i) * o.bytes % (LINES * o.width) ~= 0 then
-      fail("%s: box %d starts inside of the swizzle's pattern", o.name, i)
+      fail("%s: box %d starts inside of the swizzle's pattern", o.called, i)
     end
   end
 end
@@ -122,19 +122,19 @@ local function find_descriptors(o, mma, warpgroups)
   o.starts = make_layout(warpgroups, stride)
   for w = 0, warpgroups - 1 do
     if of(w * WARPGROUP).start_address ~= o.starts(w) then
-      fail("%s: warpgroups start at no fixed distance", o.name)
+      fail("%s: warpgroups start at no fixed distance", o.called)
     end
   end
 end
 
 local function check_major(o)
   if o.major == "K" or wgmma.takes_rows(o.dtype) then return end
-  fail("%s: MMAs take %s along k only, and it is contiguous along its rows", o.name, o.dtype)
+  fail("%s: MMAs take %s along k only, and it is contiguous along its rows", o.called, o.dtype)
 end
 
 --[[
-new(p, {name =, dtype =, rows =, most_rows =, slices =, major = "k" or "row", or layout =,
-is_batched =}): fields
+new(p, {name =, called =, said =, dtype =, rows =, most_rows =, slices =, major = "k" or "row", or
+layout =, is_batched =}): fields; 'called' is the matrix in errors, 'said' are its modes
 
   modes     of the matrix, with the box
   tma.desc  the box as cuTensorMapEncodeTiled takes it
@@ -145,13 +145,13 @@ is_batched =}): fields
 ]]
 function M.new(p, o)
   o.k, o.bytes = p.tile[3], wgmma.BYTES[o.dtype]
-  o.modes = tma_modes.new { name = o.name, names = { "row", "k" }, layout = o.layout,
-    unit = o.major == "row" and 1 or 2, is_batched = o.is_batched }
+  o.modes = tma_modes.new { name = o.called, names = { "row", "k" }, said = o.said,
+    layout = o.layout, unit = o.major == "row" and 1 or 2, is_batched = o.is_batched }
   o.major = o.modes.unit == 1 and "MN" or "K"
   check_major(o)
   local rows = o.rows // o.slices
   if o.rows % o.slices ~= 0 or rows % LINES ~= 0 then
-    fail("%s: %d rows are not %d slices of whole lines", o.name, o.rows, o.slices)
+    fail("%s: %d rows are not %d slices of whole lines", o.called, o.rows, o.slices)
   end
   o.loaded = o.rows
   if o.major == "K" then choose_lines_of_k(o, rows) else choose_lines_of_rows(o, rows) end

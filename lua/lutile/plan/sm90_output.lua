@@ -4,6 +4,7 @@
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
 local operand = require "lutile.plan.sm90_operand"
+local roles = require "lutile.plan.roles"
 local matrix = require "lutile.plan.matrix"
 local tma_modes = require "lutile.plan.tma_modes"
 
@@ -62,11 +63,12 @@ local function choose_chunk(p, o)
   o.box_rows = tma_modes.longest_run(o.modes, 1, ROWS, 8)
   local of = tostring(o.modes.layout or "a row-major matrix")
   if not o.width then
-    fail("D: no lines of 32 bytes or more divide the tile's %d columns and the modes of %s%s",
-      p.tile[2], of, p.reads_c and " (C is read: no column is written twice)" or "")
+    fail("%s: no lines of 32 bytes or more divide the tile's %d columns and the modes of %s%s",
+      o.called, p.tile[2], of, p.reads_c and " (C is read: no column is written twice)" or "")
   end
   if not o.box_rows then
-    fail("D: no box of 8 lines or more divides the %d rows of an MMA and the modes of %s", ROWS, of)
+    fail("%s: no box of 8 lines or more divides the %d rows of an MMA and the modes of %s",
+      o.called, ROWS, of)
   end
   o.columns = o.width // o.bytes
 end
@@ -77,8 +79,8 @@ local function check_contiguous(o)
     .. "D^T = B * A^T is what it can compute", tostring(o.modes.layout))
 end
 
--- How threads write a chunk: pairs of values; 16-bit elements by matrices, eight values of a thread,
--- unless it has registers for few.
+-- How threads write a chunk: pairs of values; 16-bit elements by matrices, eight values of each
+-- thread, unless it has registers for few.
 local function find_writes(p, o, has_few)
   o.values_of_chunk = ROWS * o.columns // WARPGROUP
   o.values = composition(p.mma.c_layout, { make_layout(WARPGROUP), make_layout(o.values_of_chunk) })
@@ -123,9 +125,10 @@ new(p, has_few): fields; 'has_few': registers that are no sums
   first_column   where a chunk starts in the tile
 ]]
 function M.new(p, has_few)
-  local o = { name = "D", dtype = p.out, bytes = M.BYTES[p.out], buffers = p.buffers or 2 }
-  o.modes = tma_modes.new { name = "D", names = { "row", "column" }, layout = p.d_layout, unit = 2,
-    is_batched = true }
+  local o = { called = roles.name(p, "D"), dtype = p.out, bytes = M.BYTES[p.out],
+    buffers = p.buffers or 2 }
+  o.modes = tma_modes.new { name = o.called, names = { "row", "column" },
+    said = roles.modes(p, "D"), layout = p.d_layout, unit = 2, is_batched = true }
   check_contiguous(o)
   choose_chunk(p, o)
   tma_modes.set_box(o.modes, o.box_rows, o.columns)

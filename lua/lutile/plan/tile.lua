@@ -2,6 +2,7 @@
 
 local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
+local roles = require "lutile.plan.roles"
 
 -- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers.
 -- On an H200, 4096^3 of f16: 447 and 445 TFLOP/s for the first two, where cuBLAS has 686.
@@ -51,7 +52,7 @@ local function obstacle(c, p)
     local copies = c.tile[i] * c.tile[3] // (vector * 32 * c.warps[1] * c.warps[2])
     if copies > MOST_COPIES then
       return ("a thread would make %d copies of %d bytes of %s, where %d are the most"):format(
-        copies, vector, name, MOST_COPIES)
+        copies, vector, roles.name(p, name), MOST_COPIES)
     end
   end
 end
@@ -117,10 +118,12 @@ local function check_operand(p, o)
   local copies = lutile.size(o.copy[1][1])
   if copies > MOST_COPIES then
     fail("a thread would make %d copies of %d bytes for a tile of %s, where %d are the most (a "
-      .. "smaller tile, or more warps)", copies, o.vector * o.bytes, o.name, MOST_COPIES)
+      .. "smaller tile, or more warps)", copies, o.vector * o.bytes,
+      roles.name(p, o.name), MOST_COPIES)
   end
   if o.stage_bytes % 128 ~= 0 then
-    fail("a tile (%d,%d) of %s has %d bytes, which must be a multiple of 128", o.rows, o.k, o.name,
+    fail("a tile (%d,%d) of %s has %d bytes, which must be a multiple of 128", o.rows, o.k,
+      roles.name(p, o.name),
       o.stage_bytes)
   end
   if p.threads > MOST_THREADS then

@@ -32,7 +32,7 @@ local function inner_extents(m, i, mode)
   for j, extent in ipairs(extents) do
     if not math.type(extent) then
       fail("%s: mode (%s,%d) of %s is known at launch only, where TMA's boxes want all but the "
-        .. "last number", m.name, m.names[i], j - 1, tostring(m.layout))
+        .. "last number", m.name, m.said[i], j - 1, tostring(m.layout))
     end
   end
   return extents
@@ -53,7 +53,7 @@ local function find_unit(m)
     for j = 2, #strides[i] do
       if strides[i][j] == 1 then
         fail("%s: mode (%s,%d) of %s is contiguous, where TMA wants that of mode 0", m.name,
-          m.names[i], j - 1, tostring(m.layout))
+          m.said[i], j - 1, tostring(m.layout))
       end
     end
   end
@@ -61,13 +61,14 @@ local function find_unit(m)
 end
 
 --[[
-new{name =, names = {"row", "k"}, layout = or unit =, is_batched =}: the form of a matrix
+new{name =, names = {"row", "k"}, said = names in errors, layout = or unit =, is_batched =}: the
+form of a matrix
 
   inner   of rows (1), columns (2) and batches (3): extents of the inner modes
   unit    1 or 2: the one that is contiguous
 ]]
 function M.new(m)
-  m.inner = { {}, {}, {} }
+  m.inner, m.said = { {}, {}, {} }, m.said or m.names
   if m.layout then
     for i = 1, math.min(lutile.rank(m.layout), 3) do
       m.inner[i] = inner_extents(m, i, m.layout[i - 1])
@@ -187,7 +188,7 @@ local function mode_of_layout(m, i, layout)
   local inner = list[#list].before
   if size % inner ~= 0 then
     fail("%s: %s of %s has %d elements, where the plan has a multiple of %d", m.name,
-      m.names[i] or "batch", tostring(layout), size, inner)
+      m.said[i] or "batch", tostring(layout), size, inner)
   end
   for j, mode in ipairs(list) do shape[j] = mode.extent or size // inner end
   local part = lutile.composition(layout, make_layout(shape))
@@ -195,7 +196,7 @@ local function mode_of_layout(m, i, layout)
     local extents, strides = leaves(lutile.coalesce(part[j - 1]).shape),
       leaves(lutile.coalesce(part[j - 1]).stride)
     if #extents ~= 1 then
-      fail("%s: %s of %s is not as hierarchical as the plan's", m.name, m.names[i] or "batch",
+      fail("%s: %s of %s is not as hierarchical as the plan's", m.name, m.said[i] or "batch",
         tostring(layout))
     end
     mode.extent, mode.stride = shape[j], number(strides[1])
@@ -240,7 +241,7 @@ function M.encode(m, layout, bytes)
     map.globalDim[i] = of.extent
     if i == 1 and of.extent > 1 and of.stride ~= 1 then
       fail("%s: %s is not contiguous along %s, as the plan's is", m.name, tostring(layout),
-        m.names[mode.of])
+        m.said[mode.of])
     end
     if i > 1 then -- of one element, any stride will do
       map.globalStrides[i - 1] = of.extent == 1 and UNIT_BYTES
