@@ -267,7 +267,7 @@ end
 -- what the launch gives.
 local REGISTERS = { { 0, 0 }, { 40, 232 }, { 32, 160 }, { 24, 120 } }
 local MOST_OF_TWO = { 24, 240 }
-local OF_GROUPS = { 56, 224 } -- whose producer goes through a table
+local OF_GROUPS = { 56, 224 } -- whose producer goes through a table, and loads by narrow boxes
 local FEW = 48 -- beside those of sums
 
 -- What a launch gives to each thread.
@@ -307,7 +307,8 @@ local LIGHT, LARGE = 64, 160 -- registers of sums
 
 local function usual_registers(p, sums)
   if p.consumers == 2 and sums <= LIGHT and not needs_many(p) then return REGISTERS[1] end
-  if p.consumers == 2 and sums <= LARGE and p.grouped then return OF_GROUPS end
+  local is_narrow = p.a_major == "row" or p.b_major == "row"
+  if p.consumers == 2 and sums <= LARGE and p.grouped and is_narrow then return OF_GROUPS end
   return REGISTERS[p.consumers]
 end
 
