@@ -25,25 +25,16 @@ struct Gemm {
   const tma::Map &map_a, &map_b;
   Output to;
   Workspace space;
-  int k, batches;
 
   DEVICE Steps producer_numbers(unsigned) const { return {}; }
   DEVICE Steps consumer_numbers(unsigned) const { return {}; }
-  DEVICE unsigned count() const { return now().count; }
-  DEVICE unsigned parts() const { return now().parts; }
-  DEVICE Unit unit(unsigned i, unsigned rank) const { return now().unit(i, rank); }
+  DEVICE unsigned count() const { return schedule.count; }
+  DEVICE unsigned parts() const { return schedule.parts; }
+  DEVICE Unit unit(unsigned i, unsigned rank) const { return schedule.unit(i, rank); }
   DEVICE const tma::Map &a(const Unit &) const { return map_a; }
   DEVICE const tma::Map &b(const Unit &) const { return map_b; }
   DEVICE const Output &output(const Unit &) const { return to; }
   DEVICE const Workspace &workspace() const { return space; }
-
- private:
-  /* The schedule: of whole tiles, worked out again where registers to keep it are few. */
-  DEVICE Schedule now() const {
-    if constexpr (!plan::kHasFewRegisters || plan::kSplits > 1) return schedule;
-    return Schedule(sm90::anew(to.m), sm90::anew(to.n), sm90::anew(k), sm90::anew(batches),
-                    gridDim.x / kCluster);
-  }
 };
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
@@ -64,6 +55,7 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   plan::Sums::declare();
   extern __shared__ __align__(1024) char shared[];
   const unsigned start = ptx::shared_address(shared);
+  const unsigned rank = kCluster == 1 ? 0 : sm90::block_in_cluster();
   if (threadIdx.x == kWarpgroup) {
     tma::prefetch(a);
     tma::prefetch(b);
@@ -75,5 +67,5 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   const Output output = {&d, (Bits *)to, (const Bits *)c, (const Bits *)bias, {d0, d1, d2, d3},
                          {c0, c1, c2, c3}, m, n, alpha, beta};
   const Schedule schedule(m, n, k, batches, gridDim.x / kCluster);
-  run(Gemm{schedule, a, b, output, Workspace{sums, counters}, k, batches}, start);
+  run(Gemm{schedule, a, b, output, Workspace{sums, counters}}, start, rank);
 }

@@ -92,6 +92,8 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   plan::Sums::declare();
   extern __shared__ __align__(1024) char shared[];
   const unsigned start = ptx::shared_address(shared);
+  const unsigned rank = kCluster == 1 ? 0 : sm90::block_in_cluster();
   prepare(start);
-  run(Groups{(const Group *)groups, first, (unsigned)first[count], counter, alpha, beta}, start);
+  run(Groups{(const Group *)groups, first, (unsigned)first[count], counter, alpha, beta}, start,
+      rank);
 }

@@ -58,8 +58,8 @@ struct Output {
   /* What of a chunk is inside of D, by all threads of a warpgroup. */
   DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
     constexpr unsigned kColumns = plan::D::kChunkColumns, kVector = plan::D::kVector;
-#pragma unroll(plan::D::kByTma || plan::kHasFewRegisters ? 1 : 4)
-    for (unsigned i = thread() % kWarpgroup * kVector; i < plan::D::kChunkElements;
+#pragma unroll(plan::D::kByTma ? 1 : 4)
+    for (unsigned i = threadIdx.x % kWarpgroup * kVector; i < plan::D::kChunkElements;
          i += kWarpgroup * kVector) {
       const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
       if (y >= m || x >= n) continue;
@@ -150,15 +150,15 @@ DEVICE void write(unsigned target, plan::Compute *x, unsigned first, const Outpu
 /* Piece i of the tile's sums to the buffer of its chunk. */
 DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit &unit) {
   constexpr int kWrites = plan::D::kWrites / kPiecesOfChunk, kStep = kValuesOfPiece / kWrites;
-  const unsigned in_tile = thread_of_tile(), value = first_value(i);
-  const int m = unit.m + (int)(plan::c_row(in_tile) + plan::c_row_step(value));
-  const int n = unit.n + (int)(plan::c_column(in_tile) + plan::c_column_step(value));
+  const unsigned thread = thread_of_tile(), value = first_value(i);
+  const int m = unit.m + (int)(plan::c_row(thread) + plan::c_row_step(value));
+  const int n = unit.n + (int)(plan::c_column(thread) + plan::c_column_step(value));
   plan::Compute x[kValuesOfPiece];
   read_scaled<plan::Sums>(x, i, output.alpha);
 #pragma unroll
   for (int j = 0; j < kWrites; j++) {
     const unsigned step = plan::D::store_step(i % kPiecesOfChunk * kWrites + j);
-    write(buffer + place<plan::D::kStoreMask>(plan::D::store(thread() % kWarpgroup), step), x,
+    write(buffer + place<plan::D::kStoreMask>(plan::D::store(threadIdx.x % kWarpgroup), step), x,
           j * kStep, output, m, n, unit.batch);
   }
 }
@@ -171,13 +171,10 @@ DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit
 ** next tile is multiplied. Before a buffer is written, the barrier of the chunk before says that it
 ** has been read.
 */
-template <class Work>
-DEVICE void write_tile(const Work &work, const Unit &unit, unsigned shared, unsigned warpgroup,
+DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, unsigned warpgroup,
                        unsigned first_buffer) {
-  const Output all = work.output(unit);
-  const auto output = [&] { return plan::kHasFewRegisters ? work.output(unit) : all; };
-  const bool is_leader = thread() % kWarpgroup == 0;
-  const unsigned leader = thread_of_tile() - thread() % kWarpgroup;
+  const bool is_leader = threadIdx.x % kWarpgroup == 0;
+  const unsigned leader = thread_of_tile() - threadIdx.x % kWarpgroup;
   const unsigned buffers = shared + kOutput + warpgroup * plan::D::kBuffers * plan::D::kBufferBytes;
 #pragma unroll 1
   for (int i = 0; i < kChunksOfTile; i++) {
@@ -188,14 +185,14 @@ DEVICE void write_tile(const Work &work, const Unit &unit, unsigned shared, unsi
         buffers + (first_buffer + i) % plan::D::kBuffers * plan::D::kBufferBytes;
 #pragma unroll 1
     for (int j = 0; j < kPiecesOfChunk; j++)
-      write_piece(buffer, i * kPiecesOfChunk + j, output(), unit);
+      write_piece(buffer, i * kPiecesOfChunk + j, output, unit);
     tma::fence_stores();
     if (is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
     sm90::barrier<kWarpgroup>(1 + warpgroup);
-    if (output().is_for_threads(column))
-      output().copy(buffer, unit.batch, row, column);
+    if (output.is_for_threads(column))
+      output.copy(buffer, unit.batch, row, column);
     else if (is_leader)
-      output().store(buffer, unit.batch, row, column);
+      output.store(buffer, unit.batch, row, column);
     if (is_leader) tma::commit_stores(); /* an empty group counts too */
   }
 }

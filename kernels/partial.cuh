@@ -19,7 +19,7 @@ static_assert(plan::kSplits == 1 || plan::kRegistersOfPiece % kWords == 0, "");
 
 /* This thread among those that have the sums of a tile. */
 DEVICE unsigned thread_of_tile() {
-  return plan::kPingPong ? thread() % kWarpgroup : thread() - kWarpgroup;
+  return plan::kPingPong ? threadIdx.x % kWarpgroup : threadIdx.x - kWarpgroup;
 }
 
 /* Where a part's sums are: of all threads kWords, then the next. */
@@ -97,7 +97,7 @@ DEVICE void add_parts(const Workspace &workspace, const Unit &unit, int m, unsig
 template <class Sums>
 DEVICE bool combine(const Workspace &workspace, const Unit &unit, int m, unsigned parts,
                     unsigned rank, unsigned warpgroup) {
-  const bool is_leader = thread() % kWarpgroup == 0;
+  const bool is_leader = threadIdx.x % kWarpgroup == 0;
   unsigned *counter =
       workspace.counters + (unit.tile * kCluster + rank) * kReaders + thread_of_tile() / kWarpgroup;
   write_parts<Sums>(sums_of_part(workspace, unit.tile * parts + unit.part, rank), unit, m);

@@ -35,8 +35,7 @@ DEVICE void load(const tma::Map &map, unsigned stage, unsigned barrier, int row,
 
 /* By one thread: loads for all units, as far ahead as there are stages. */
 template <class Work>
-DEVICE void produce(Work work, unsigned shared) {
-  const unsigned rank = rank_in_cluster();
+DEVICE void produce(Work work, unsigned shared, unsigned rank) {
   constexpr unsigned kBytes = plan::A::kStageBytes + plan::B::kStageBytes;
   Place place;
   for (auto numbers = work.producer_numbers(shared); numbers.number < work.count();
@@ -73,13 +72,14 @@ DEVICE void pass_stages(Place &place, unsigned shared, int stages) {
 /* A unit's sums to D, of a part only where it is the last one of its tile to come. Gives the buffer
 ** with which the next unit starts. */
 template <class Work>
-DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, unsigned warpgroup,
-                           unsigned buffer) {
+DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, unsigned rank,
+                           unsigned warpgroup, unsigned buffer) {
+  const Output &output = work.output(unit);
   if constexpr (plan::kSplits > 1)
-    if (unit.part >= 0 && !combine<plan::Sums>(work.workspace(), unit, work.output(unit).m,
-                                               work.parts(), rank_in_cluster(), warpgroup))
+    if (unit.part >= 0 &&
+        !combine<plan::Sums>(work.workspace(), unit, output.m, work.parts(), rank, warpgroup))
       return buffer;
-  write_tile(work, unit, shared, warpgroup, buffer);
+  write_tile(output, unit, shared, warpgroup, buffer);
   return next_buffer(buffer);
 }
 
@@ -90,23 +90,22 @@ DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, 
 ** own.
 */
 template <class Work>
-DEVICE void consume(Work work, unsigned shared) {
+DEVICE void consume(Work work, unsigned shared, unsigned rank) {
+  constexpr bool kFindsNext = !plan::kPingPong;
   const unsigned warpgroup = sm90::uniform(threadIdx.x / kWarpgroup) - 1;
   Place place;
   auto numbers = work.consumer_numbers(shared);
   Unit next;
-  if constexpr (plan::kFindsNext) next = work.unit(numbers.number, rank_in_cluster());
+  if constexpr (kFindsNext) next = work.unit(numbers.number, rank);
   const auto advance = [&] {
     numbers.advance();
-    if (plan::kFindsNext && numbers.number < work.count())
-      next = work.unit(numbers.number, rank_in_cluster());
+    if (kFindsNext && numbers.number < work.count()) next = work.unit(numbers.number, rank);
   };
-  unsigned turns = 0, buffer = 0;
+  unsigned turns = 0, done = 0, buffer = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
   while (numbers.number < work.count()) {
-    const Unit unit = plan::kFindsNext ? next : work.unit(numbers.number, rank_in_cluster());
-    const unsigned turn = turns++;
-    if (plan::kPingPong && turn % plan::kConsumers != warpgroup) {
+    const Unit unit = kFindsNext ? next : work.unit(numbers.number, rank);
+    if (plan::kPingPong && turns++ % plan::kConsumers != warpgroup) {
       place.skip(unit.stages);
       advance();
       continue;
@@ -114,14 +113,14 @@ DEVICE void consume(Work work, unsigned shared) {
     const bool has_rows =
         !Work::kIsList || kReaders == 1 || (int)plan::c_row(warpgroup * kWarpgroup) < unit.rows;
     if (!has_rows) pass_stages(place, shared, unit.stages);
-    if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, turn / plan::kConsumers);
+    if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, done++);
     const int stages = has_rows ? unit.stages : 0;
     accumulate<plan::Sums, Work::kIsList>(place, shared, warpgroup, stages, [&] {
       if constexpr (plan::kPingPong) pass_turn(shared, warpgroup);
       advance();
     });
     if (!has_rows) continue;
-    buffer = write_unit(work, unit, shared, warpgroup, buffer);
+    buffer = write_unit(work, unit, shared, rank, warpgroup, buffer);
   }
   tma::wait_stores_read<0>(); /* shared memory goes with the block */
 }
@@ -142,14 +141,14 @@ DEVICE void prepare(unsigned shared) {
 }
 
 template <class Work>
-DEVICE void run(const Work &work, unsigned shared) {
+DEVICE void run(const Work &work, unsigned shared, unsigned rank) {
   constexpr bool kMovesRegisters = plan::kConsumerRegisters > 0; /* else all keep what they have */
   if (threadIdx.x < kWarpgroup) {
     if constexpr (kMovesRegisters) sm90::give_registers<plan::kProducerRegisters>();
-    if (threadIdx.x == 0) produce(work, shared);
+    if (threadIdx.x == 0) produce(work, shared, rank);
   } else {
     if constexpr (kMovesRegisters) sm90::take_registers<plan::kConsumerRegisters>();
-    consume(work, shared);
+    consume(work, shared, rank);
   }
   /* Another block may still arrive at this one's barriers. */
   if constexpr (kCluster > 1) sm90::cluster_barrier();

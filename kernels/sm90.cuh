@@ -28,21 +28,9 @@ DEVICE void take_registers() {
 */
 DEVICE unsigned uniform(unsigned x) { return __shfl_sync(0xffffffff, x, 0); }
 
-/* x, of which the compiler does not know that it stays: what follows from it is not kept. */
-DEVICE int anew(int x) {
-  asm volatile("" : "+r"(x));
-  return x;
-}
-DEVICE unsigned thread_anew() {
-  unsigned x;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
-  return x;
-}
-
-/* The same of the block's place in its cluster. */
 DEVICE unsigned block_in_cluster() {
   unsigned rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
 

@@ -7,7 +7,6 @@
 
 #include "mbarrier.cuh"
 #include "ptx.cuh"
-#include "sm90.cuh"
 
 using plan::kCluster;
 
@@ -15,13 +14,6 @@ constexpr int kWarpgroup = 128;
 constexpr int kTilesAtOnce = plan::kPingPong ? plan::kConsumers : 1;
 constexpr int kReaders = plan::kConsumers / kTilesAtOnce; /* of a stage */
 constexpr int kTurns = plan::kPingPong ? plan::kConsumers : 0;
-
-/* This thread's number in the block. */
-DEVICE unsigned thread() {
-  return plan::kHasFewRegisters ? sm90::thread_anew() : threadIdx.x;
-}
-
-DEVICE unsigned rank_in_cluster() { return kCluster == 1 ? 0 : sm90::block_in_cluster(); }
 
 /* Stages of A, stages of B, output buffers of each consumer, barriers, notes. */
 constexpr unsigned kStagesOfB = plan::kStages * plan::A::kStageBytes;
@@ -97,11 +89,11 @@ DEVICE void init_barriers(unsigned shared) {
 ** all, so all are told, by a thread each.
 */
 DEVICE void release(unsigned shared, unsigned stage) {
-  const unsigned in_group = thread() % kWarpgroup;
+  const unsigned thread = threadIdx.x % kWarpgroup;
   if constexpr (kCluster == 1) {
-    if (in_group == 0) mbarrier::arrive(empty(shared, stage));
+    if (thread == 0) mbarrier::arrive(empty(shared, stage));
   } else {
-    if (in_group < kCluster) mbarrier::arrive_at(empty(shared, stage), in_group);
+    if (thread < kCluster) mbarrier::arrive_at(empty(shared, stage), thread);
   }
 }
 
@@ -114,6 +106,6 @@ DEVICE void wait_for_turn(unsigned shared, unsigned warpgroup, unsigned tiles_do
   mbarrier::wait(turn(shared, warpgroup), (tiles_done & 1) ^ (warpgroup == 0));
 }
 DEVICE void pass_turn(unsigned shared, unsigned warpgroup) {
-  if (thread() % kWarpgroup == 0)
+  if (threadIdx.x % kWarpgroup == 0)
     mbarrier::arrive(turn(shared, (warpgroup + 1) % plan::kConsumers));
 }

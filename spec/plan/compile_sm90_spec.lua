@@ -42,8 +42,6 @@ local CASES = {
     "QGMMA" },
   { "bytes, the largest in pairs, C", { dtype = "s8", tile = { 256, 192 }, cluster = { 2, 1 },
     reads_c = true }, "IGMMA" },
-  { "bytes, the largest in parts", { dtype = "s8", dtype_b = "u8", out = "u8", d_align = 4,
-    tile = { 256, 192 }, splits = 4 }, "IGMMA" },
   { "the widest in turn, in parts, C, scales", { dtype = "f16", out = "f16", splits = 4,
     tile = { 128, 192 }, ping_pong = true, reads_c = true, scales = true, cluster = { 2, 1 } },
     "HGMMA" },

@@ -214,8 +214,6 @@ void give_registers() {}
 template <int kCount>
 void take_registers() {}
 inline unsigned uniform(unsigned x) { return x; }
-inline int anew(int x) { return x; }
-inline unsigned thread_anew() { return threadIdx.x; }
 inline unsigned block_in_cluster() { return 0; }
 inline void cluster_barrier() { emulator::barrier(); }
 inline void wait_for_grid() {}
