@@ -11,7 +11,7 @@ local emit = require "lutile.plan.emit"
 local operand = require "lutile.plan.sm90_operand"
 local output = require "lutile.plan.sm90_output"
 local result = require "lutile.plan.result"
-local sm90_sums = require "lutile.plan.sm90_sums"
+local sums = require "lutile.plan.sums"
 local tma_modes = require "lutile.plan.tma_modes"
 local wgmma = require "lutile.plan.wgmma"
 
@@ -165,7 +165,7 @@ end
 local function sums_source(p)
   local register, of_atom = wgmma.registers(p)
   local is_float = register == "float"
-  return sm90_sums.source { count = p.atoms * of_atom, starts = starts_of_pieces(p),
+  return sums.source { count = p.atoms * of_atom, starts = starts_of_pieces(p),
     of_piece = registers_of_piece(p), constraint = is_float and "f" or "r",
     is_scaled = is_float and p.compute == "float", clears = p.grouped or p.promote,
     in_runs = p.promote, in_parts = p.splits > 1 }
@@ -253,9 +253,9 @@ end
 -- Registers of a thread of the producer and of a consumer; {0, 0} where the launch's will do.
 local function choose_registers(p)
   local _, of_atom = wgmma.registers(p)
-  local sums = registers_of_sums(p)
+  local registers = registers_of_sums(p)
   local split = { [2] = { 40, 232 }, [3] = { 32, 160 }, [4] = { 24, 120 } }
-  local is_light = p.consumers == 1 or p.consumers == 2 and sums <= 64 and p.splits == 1
+  local is_light = p.consumers == 1 or p.consumers == 2 and registers <= 64 and p.splits == 1
   p.registers = p.registers or is_light and { 0, 0 } or split[p.consumers]
   local launched = ALL_REGISTERS // ((p.consumers + 1) * WARPGROUP) // 8 * 8
   if of_atom + OTHER_REGISTERS > launched then
@@ -263,9 +263,9 @@ local function choose_registers(p)
       of_atom + OTHER_REGISTERS, p.consumers + 1, launched)
   end
   local most = p.registers[2] > 0 and p.registers[2] or math.min(launched, 255)
-  if sums + OTHER_REGISTERS > most then
-    fail("tile: %d registers, %d of them of sums, and a thread has %d", sums + OTHER_REGISTERS,
-      sums, most)
+  if registers + OTHER_REGISTERS > most then
+    fail("tile: %d registers, %d of them of sums, and a thread has %d", registers + OTHER_REGISTERS,
+      registers, most)
   end
 end
 
