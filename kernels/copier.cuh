@@ -56,6 +56,20 @@ struct Copier {
     return (inside >> i & 1) && k + (int)Operand::copy_k_step(i) < k_left;
   }
 
+  /*
+  ** Which vectors are inside as the bits of one register, where loads leave few others, and rounding
+  ** needs the predicates.
+  */
+  static constexpr bool kMasks = !Operand::kAsync || Operand::kRounds;
+
+  DEVICE unsigned vectors_inside(int k_left) const {
+    unsigned bits = 0;
+#pragma unroll
+    for (int i = 0; i < Operand::kCopies; i++)
+      if (k + (int)Operand::copy_k_step(i) < k_left) bits |= 1u << i;
+    return bits & inside;
+  }
+
   DEVICE unsigned address(int i, int stage) const {
     return place<Operand::kStoreMask>(target, Operand::store_step(i)) +
            stage * Operand::kStageBytes;
@@ -68,22 +82,24 @@ struct Copier {
   template <int kSteps>
   DEVICE void copy(int stage, int k_left, int step) {
     if (!takes_part()) return;
+    const unsigned present = kMasks ? vectors_inside(k_left) : 0;
 #pragma unroll
     for (int i = 0; i < Operand::kCopies; i++) {
       if (step != kAllSteps && i * kSteps / Operand::kCopies != step) continue;
       if constexpr (Operand::kAsync)
-        ptx::copy_async<kVectorBytes>(address(i, stage), source, is_inside(i, k_left));
+        ptx::copy_async<kVectorBytes>(address(i, stage), source,
+                                      kMasks ? present >> i & 1 : is_inside(i, k_left));
       else
-        load(i, k_left);
+        load(i, present & 1u << i);
       advance(i);
     }
   }
 
-  DEVICE void load(int i, int k_left) {
+  DEVICE void load(int i, bool is_there) {
     unsigned *words = staged + i * kVectorWords;
 #pragma unroll
     for (int w = 0; w < kVectorWords; w++) words[w] = 0;
-    if (is_inside(i, k_left)) ptx::load_global<kVectorBytes>(words, source);
+    if (is_there) ptx::load_global<kVectorBytes>(words, source);
   }
 
   /* What the last copy left in registers. */

@@ -52,21 +52,24 @@ struct Loader {
   }
 };
 
-/* All of a thread's registers for a k-step. */
+/*
+** All of a thread's registers for a k-step; parts of them are words from 'first' to before 'last',
+** of whole loads.
+*/
 template <class Operand>
 struct Fragment {
   typename Operand::Word words[Operand::kWords];
 
-  DEVICE void load(unsigned from, int step) {
+  DEVICE void load(unsigned from, int step, int first = 0, int last = Operand::kWords) {
 #pragma unroll
-    for (int i = 0; i < Loader<Operand>::kLoads; i++)
+    for (int i = first / Operand::kWordsOfLoad; i < last / Operand::kWordsOfLoad; i++)
       Loader<Operand>::load(words + i * Operand::kWordsOfLoad, from, step, i);
   }
 
   /* Before they are multiplied, and not where they are loaded, which would wait for the load. */
-  DEVICE void round() {
+  DEVICE void round(int first, int last) {
     if constexpr (Operand::kRounds)
 #pragma unroll
-      for (int w = 0; w < Operand::kWords; w++) words[w] = ptx::round_tf32(words[w]);
+      for (int w = first; w < last; w++) words[w] = ptx::round_tf32(words[w]);
   }
 };

@@ -3,172 +3,35 @@
 ** (m, n), each of any strides, and a batch of each.
 **
 ** A block computes one tile of D. Tiles of A and B go through a ring of stages in shared memory;
-** while a warp multiplies one k-step, it loads the registers of the next, and copies for the tile
+** while a warp multiplies one k-step, it loads registers of the next, and copies for the tile
 ** kStages - 1 ahead are under way. All offsets come from the plan, as functions of the thread and of
 ** the step, which combine without carries: see 'place'.
 **
+** The sums are registers that PTX names, for compilers take long for variables in loops.
+**
 ** Compute capability 7.5 or more: cp.async where the plan says so (8.0), else through registers.
 */
+#ifndef LUTILE_PLAN
+#include "gemm_sm80_plan.cuh"
+#endif
 #include "copier.cuh"
 #include "element.cuh"
 #include "epilogue.cuh"
 #include "fragment.cuh"
-#include "mma.cuh"
 #include "ptx.cuh"
 #include "swizzle.cuh"
 
-#ifndef LUTILE_PLAN
-#include "element.cuh"
-#include "fragment.cuh"
-#include "mma.cuh"
-#include "swizzle.cuh"
-
-namespace plan {
-
-enum Bias { kNone, kPerRow, kPerColumn };
-
-constexpr int kBlockM = 128;
-constexpr int kBlockN = 256;
-constexpr int kBlockK = 32;
-constexpr int kAtomK = 16;
-constexpr int kSteps = 2;
-constexpr int kStages = 4;
-constexpr int kThreads = 256;
-constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers */
-constexpr bool kAsync = true;
-constexpr int kAtomsM = 4;  /* of a warp */
-constexpr int kAtomsN = 8;
-constexpr int kWordsOfC = 4;  /* registers of an atom's accumulators */
-constexpr int kGroup = 8;  /* rows of tiles that blocks go down together */
-constexpr int kRun = 2;
-constexpr int kValuesOfC = 128;
-constexpr bool kReadsC = false;
-constexpr bool kScales = false;  /* alpha is times a number in memory for A and for B */
-constexpr Bias kBias = kNone;
-
-using Word = unsigned;
-using Accumulator = element::f32;
-using Element = element::f16;  /* of C, D and the bias */
-using Compute = float;
-
-struct A {
-  using Word = unsigned;  /* a register */
-  static constexpr int kBytes = 2;  /* of an element */
-  static constexpr int kTileK = 32;
-  static constexpr int kThreads = 256;
-  static constexpr int kUnit = 1;  /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
-  static constexpr int kVector = 8;  /* elements of a copy */
-  static constexpr int kCopies = 2;  /* of a thread for a tile */
-  static constexpr int kCopyThreads = 256;
-  static constexpr bool kAsync = true;
-  static constexpr int kStageBytes = 8192;
-
-  /* Coordinates of a copy: the thread's first, and from there. */
-  /* (4,64):(0,1) */
-  static DEVICE constexpr unsigned copy_row(unsigned i) { return i / 4; }
-  /* (4,64):(8,0) */
-  static DEVICE constexpr unsigned copy_k(unsigned i) { return i % 4 * 8; }
-  /* (2,1):(64,0) */
-  static DEVICE constexpr unsigned copy_row_step(unsigned i) { return i * 64; }
-  /* (2,1):(0,32) */
-  static DEVICE constexpr unsigned copy_k_step(unsigned) { return 0; }
-
-  /* Bytes in a stage at which it arrives. */
-  static constexpr int kStoreMask = 48;
-  /* Sw<2,3,3> o 0 o (4,64):(8,32) times 2 */
-  static DEVICE constexpr unsigned store(unsigned i) { return swizzle<2, 4, 3>(i * 16); }
-  /* Sw<2,3,3> o 0 o (2,1):(2048,0) times 2 */
-  static DEVICE constexpr unsigned store_step(unsigned i) { return swizzle<2, 4, 3>(i * 4096); }
-
-  /* Loads to registers: words of a k-step, words of one load, bytes in a stage. */
-  static constexpr Load kLoad = kMatrices;
-  static constexpr int kWords = 16;
-  static constexpr int kWordsOfLoad = 4;
-  static constexpr bool kRounds = false;
-  static constexpr int kLoadMask = 48;
-  /* Sw<2,3,3> o 0 o (8,(2,2),(2,4)):(32,(256,8),(512,0)) times 2 */
-  static DEVICE constexpr unsigned load(unsigned i) {
-    return swizzle<2, 4, 3>(i % 16 * 64 + i / 16 % 2 * 16 + i / 32 % 2 * 1024);
-  }
-  /* Sw<2,3,3> o 0 o (4,2):(1024,16) times 2 */
-  static DEVICE constexpr unsigned load_step(unsigned i) {
-    return swizzle<2, 4, 3>(i % 4 * 2048 + i / 4 * 32);
-  }
-};
-
-struct B {
-  using Word = unsigned;  /* a register */
-  static constexpr int kBytes = 2;  /* of an element */
-  static constexpr int kTileK = 32;
-  static constexpr int kThreads = 256;
-  static constexpr int kUnit = 1;  /* the contiguous mode: 0 is rows, 1 is k, -1 neither */
-  static constexpr int kVector = 8;  /* elements of a copy */
-  static constexpr int kCopies = 4;  /* of a thread for a tile */
-  static constexpr int kCopyThreads = 256;
-  static constexpr bool kAsync = true;
-  static constexpr int kStageBytes = 16384;
-
-  /* Coordinates of a copy: the thread's first, and from there. */
-  /* (4,64):(0,1) */
-  static DEVICE constexpr unsigned copy_row(unsigned i) { return i / 4; }
-  /* (4,64):(8,0) */
-  static DEVICE constexpr unsigned copy_k(unsigned i) { return i % 4 * 8; }
-  /* (4,1):(64,0) */
-  static DEVICE constexpr unsigned copy_row_step(unsigned i) { return i * 64; }
-  /* (4,1):(0,32) */
-  static DEVICE constexpr unsigned copy_k_step(unsigned) { return 0; }
-
-  /* Bytes in a stage at which it arrives. */
-  static constexpr int kStoreMask = 48;
-  /* Sw<2,3,3> o 0 o (4,64):(8,32) times 2 */
-  static DEVICE constexpr unsigned store(unsigned i) { return swizzle<2, 4, 3>(i * 16); }
-  /* Sw<2,3,3> o 0 o (4,1):(2048,0) times 2 */
-  static DEVICE constexpr unsigned store_step(unsigned i) { return swizzle<2, 4, 3>(i * 4096); }
-
-  /* Loads to registers: words of a k-step, words of one load, bytes in a stage. */
-  static constexpr Load kLoad = kMatrices;
-  static constexpr int kWords = 16;
-  static constexpr int kWordsOfLoad = 4;
-  static constexpr bool kRounds = false;
-  static constexpr int kLoadMask = 48;
-  /* Sw<2,3,3> o 0 o (8,(2,2),(2,4)):(32,(8,1024),(0,256)) times 2 */
-  static DEVICE constexpr unsigned load(unsigned i) {
-    return swizzle<2, 4, 3>(i % 8 * 64 + i / 8 % 2 * 16 + i / 16 % 2 * 2048 + i / 64 * 512);
-  }
-  /* Sw<2,3,3> o 0 o (4,2):(2048,16) times 2 */
-  static DEVICE constexpr unsigned load_step(unsigned i) {
-    return swizzle<2, 4, 3>(i % 4 * 4096 + i / 4 * 32);
-  }
-};
-
-DEVICE void mma(Word *d, const Word *a, const Word *b) {
-  mma::SM80_16x8x16_F32F16F16F32_TN(d, a, b);
-}
-
-/* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */
-/* (4,8,2,4):(0,1,16,0) */
-DEVICE constexpr unsigned c_row(unsigned i) { return i / 4 % 8 + i / 32 % 2 * 16; }
-/* (4,8,2,4):(2,0,0,8) */
-DEVICE constexpr unsigned c_column(unsigned i) { return i % 4 * 2 + i / 64 * 8; }
-/* ((2,2),(4,8)):((0,8),(32,0)) */
-DEVICE constexpr unsigned c_row_step(unsigned i) { return i / 2 % 2 * 8 + i / 4 % 4 * 32; }
-/* ((2,2),(4,8)):((1,0),(0,32)) */
-DEVICE constexpr unsigned c_column_step(unsigned i) { return i % 2 + i / 16 * 32; }
-
-/* The values in the order in which they are written: runs of kRun neighbours. */
-/* 128:1 */
-DEVICE constexpr unsigned run_value(unsigned i) { return i; }
-
-DEVICE Compute epilogue(Compute x, int m, int n) { return x; }
-
-}  // namespace plan
-#endif
-
 /* ---- What a plan must agree on -------------------------------------------------------------- */
+
+using plan::Word;
+
+constexpr int kSumBytes = sizeof(plan::Accumulator::Bits);
 
 static_assert(plan::kBlockK % plan::kAtomK == 0, "whole k-steps");
 static_assert(plan::kSteps == plan::kBlockK / plan::kAtomK, "all k-steps of a tile");
 static_assert(plan::kSteps % 2 == 0, "registers are double-buffered: the parity of a step is fixed");
+static_assert(!plan::kDoubles || (plan::kEarlyA == plan::A::kWords && plan::kEarlyB == plan::B::kWords),
+              "all registers are loaded a step before, or those that are free then");
 static_assert(plan::kStages >= 2, "one stage is read while another is written");
 static_assert(plan::A::kCopies * plan::A::kCopyThreads * plan::A::kVector ==
                   plan::kBlockM * plan::kBlockK,
@@ -177,34 +40,17 @@ static_assert(plan::B::kCopies * plan::B::kCopyThreads * plan::B::kVector ==
                   plan::kBlockN * plan::kBlockK,
               "copies cover the tile of B");
 static_assert(plan::A::kCopies <= 32 && plan::B::kCopies <= 32, "a bit a copy");
+static_assert(plan::kEarlyA % plan::A::kWordsOfLoad == 0 && plan::kEarlyB % plan::B::kWordsOfLoad == 0,
+              "whole loads");
+static_assert(plan::kRegistersOfPiece * (int)sizeof(Word) % (plan::kRun * kSumBytes) == 0, "whole runs");
 static_assert(plan::A::kStageBytes % 128 == 0 && plan::B::kStageBytes % 128 == 0 &&
                   (plan::A::kStoreMask | plan::A::kLoadMask | plan::B::kStoreMask |
                    plan::B::kLoadMask) < 128,
               "swizzles stay within 128 bytes, and a stage's start leaves them as they are");
 
-using plan::Word;
-
 constexpr int kStagesOfB = plan::kStages * plan::A::kStageBytes; /* where B's stages start */
 constexpr int kLastStep = plan::kSteps - 1;
 constexpr int kCopySteps = kLastStep; /* those that issue copies: all before the barrier */
-
-/* ---- The product of a k-step ---------------------------------------------------------------- */
-
-using Accumulators = Word[plan::kAtomsM * plan::kAtomsN * plan::kWordsOfC];
-
-/* There and back along n, so that one of an atom's operands is the one before's. */
-DEVICE void multiply(Accumulators &acc, const Fragment<plan::A> &a, const Fragment<plan::B> &b) {
-  constexpr int kWordsOfA = plan::A::kWords / plan::kAtomsM;
-  constexpr int kWordsOfB = plan::B::kWords / plan::kAtomsN;
-#pragma unroll
-  for (int i = 0; i < plan::kAtomsM; i++)
-#pragma unroll
-    for (int there = 0; there < plan::kAtomsN; there++) {
-      int j = i % 2 == 0 ? there : plan::kAtomsN - 1 - there;
-      plan::mma(acc + (i + j * plan::kAtomsM) * plan::kWordsOfC, a.words + i * kWordsOfA,
-                b.words + j * kWordsOfB);
-    }
-}
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
@@ -226,14 +72,51 @@ DEVICE Tile tile_of(unsigned block, int m, int n) {
           (int)(in_group / height) * plan::kBlockN};
 }
 
-/* The pipeline over k: all of one tile's accumulators. */
-DEVICE void accumulate(Accumulators &acc, Copier<plan::A> &copy_a, Copier<plan::B> &copy_b,
-                       unsigned shared, int k) {
-  Fragment<plan::A> a[2];
-  Fragment<plan::B> b[2];
-  const unsigned from_a = shared + plan::A::load(threadIdx.x);
-  const unsigned from_b = shared + kStagesOfB + plan::B::load(threadIdx.x);
+/* ---- Products ------------------------------------------------------------------------------- */
 
+/*
+** The registers of a k-step. Early ones are loaded while the step before is multiplied: all of them,
+** where there are registers for two steps, else a half; late ones when their step starts.
+*/
+struct Registers {
+  Fragment<plan::A> a;
+  Fragment<plan::B> b;
+  unsigned from_a, from_b; /* shared addresses of the thread in stage 0 */
+
+  DEVICE explicit Registers(unsigned shared)
+      : from_a(shared + plan::A::load(threadIdx.x)),
+        from_b(shared + kStagesOfB + plan::B::load(threadIdx.x)) {}
+
+  DEVICE void load_early_a(int stage, int step) {
+    a.load(from_a + stage * plan::A::kStageBytes, step, 0, plan::kEarlyA);
+  }
+  DEVICE void load_early_b(int stage, int step) {
+    b.load(from_b + stage * plan::B::kStageBytes, step, 0, plan::kEarlyB);
+  }
+  DEVICE void load_late(int stage, int step) {
+    a.load(from_a + stage * plan::A::kStageBytes, step, plan::kEarlyA);
+    b.load(from_b + stage * plan::B::kStageBytes, step, plan::kEarlyB);
+  }
+
+  /* The MMAs of early registers of B; then those of late ones, by early and by late ones of A. */
+  DEVICE void multiply_early_b() {
+    a.round(0, plan::kEarlyA);
+    b.round(0, plan::kEarlyB);
+    plan::multiply(0, a.words, b.words);
+    a.round(plan::kEarlyA, plan::A::kWords);
+    plan::multiply(2, a.words + plan::kEarlyA, b.words);
+  }
+  DEVICE void multiply_late_b_early_a() {
+    b.round(plan::kEarlyB, plan::B::kWords);
+    plan::multiply(1, a.words, b.words + plan::kEarlyB);
+  }
+  DEVICE void multiply_late() {
+    plan::multiply(3, a.words + plan::kEarlyA, b.words + plan::kEarlyB);
+  }
+};
+
+/* Copies for all stages but one; the first one is whole. */
+DEVICE void fill_stages(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, int k) {
 #pragma unroll 1 /* unrolled, it takes the compiler longer and the kernel as long */
   for (int stage = 0; stage < plan::kStages - 1; stage++) {
     copy_a.template copy<kCopySteps>(stage, k - stage * plan::kBlockK, kAllSteps);
@@ -244,14 +127,25 @@ DEVICE void accumulate(Accumulators &acc, Copier<plan::A> &copy_a, Copier<plan::
   }
   if constexpr (plan::kAsync) ptx::wait_copies<plan::kStages - 2>();
   __syncthreads();
-  a[0].load(from_a, 0);
-  b[0].load(from_b, 0);
+}
+
+/* The pipeline over k: all of one tile's sums. */
+DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigned shared, int k) {
+  fill_stages(copy_a, copy_b, k);
+  constexpr int kSets = plan::kDoubles ? 2 : 1;
+  Registers registers[2] = {Registers(shared), Registers(shared)};
+  registers[0].load_early_a(0, 0);
+  registers[0].load_early_b(0, 0);
 
   int read = 0, write = plan::kStages - 1;
   int k_left = k - (plan::kStages - 1) * plan::kBlockK; /* from the tile that is copied next */
+#pragma unroll 1
   for (int tile = 0; tile < k; tile += plan::kBlockK) {
 #pragma unroll
     for (int step = 0; step < plan::kSteps; step++) {
+      const int next = (step + 1) % plan::kSteps;
+      Registers &now = registers[step % kSets], &then = registers[next % kSets];
+      now.load_late(read, step);
       if (step == kLastStep) {
         copy_a.store(write);
         copy_b.store(write);
@@ -261,17 +155,20 @@ DEVICE void accumulate(Accumulators &acc, Copier<plan::A> &copy_a, Copier<plan::
         read = read + 1 < plan::kStages ? read + 1 : 0;
         k_left -= plan::kBlockK;
       }
-      const int next = (step + 1) % plan::kSteps;
-      a[next % 2].load(from_a + read * plan::A::kStageBytes, next);
-      b[next % 2].load(from_b + read * plan::B::kStageBytes, next);
+      if constexpr (plan::kDoubles) {
+        then.load_early_a(read, next);
+        then.load_early_b(read, next);
+      }
       if (step < kCopySteps) {
         copy_a.template copy<kCopySteps>(write, k_left, step);
         copy_b.template copy<kCopySteps>(write, k_left, step);
       }
       if (plan::kAsync && step == kCopySteps - 1) ptx::commit_copies();
-      a[step % 2].round();
-      b[step % 2].round();
-      multiply(acc, a[step % 2], b[step % 2]);
+      now.multiply_early_b();
+      if constexpr (!plan::kDoubles) then.load_early_b(read, next);
+      now.multiply_late_b_early_a();
+      if constexpr (!plan::kDoubles) then.load_early_a(read, next);
+      now.multiply_late();
     }
   }
 }
@@ -280,11 +177,14 @@ DEVICE void accumulate(Accumulators &acc, Copier<plan::A> &copy_a, Copier<plan::
 
 constexpr int kElementBytes = sizeof(plan::Element::Bits);
 
-/* Value i of an accumulator's registers. */
-DEVICE auto value_of(const Accumulators &acc, unsigned i) {
-  constexpr unsigned kBits = 8 * sizeof(plan::Accumulator::Bits);
-  constexpr unsigned kValues = 8 * sizeof(Word) / kBits; /* in a word */
-  return plan::Accumulator::decode((plan::Accumulator::Bits)(acc[i / kValues] >> i % kValues * kBits));
+/* Sums of a thread, seen a piece at a time. */
+using Piece = Word[plan::kRegistersOfPiece];
+constexpr unsigned kValues = sizeof(Word) / kSumBytes; /* in a register */
+constexpr unsigned kValuesOfPiece = kValues * plan::kRegistersOfPiece;
+
+DEVICE auto value_of(const Piece &piece, unsigned i) {
+  const Word bits = piece[i / kValues] >> i % kValues * 8 * kSumBytes;
+  return plan::Accumulator::decode((plan::Accumulator::Bits)bits);
 }
 
 /*
@@ -321,20 +221,18 @@ struct Epilogue {
   }
 
   /*
-  ** A run of accumulators, from value 'first' in the plan's order, to its place in D. Nothing here
-  ** branches: all rows of a thread have their addresses in common with one another, and so have
-  ** columns.
+  ** A run of sums, from value 'first' of a piece on, to its place in D; before the piece are 'start'
+  ** values. Nothing here branches.
   */
-  DEVICE void write(const Accumulators &acc, unsigned first) const {
-    const int rows = plan::c_row_step(plan::run_value(first));
-    const int columns = plan::c_column_step(plan::run_value(first));
+  DEVICE void write(const Piece &piece, unsigned start, unsigned first) const {
+    const int rows = plan::c_row_step(start + first), columns = plan::c_column_step(start + first);
     const bool is_inside = row + rows < m && column + columns < n;
     Run old, run;
     run.clear();
     if constexpr (plan::kReadsC) old = Run::load_if(is_inside, c.at(rows, columns));
 #pragma unroll
     for (int e = 0; e < plan::kRun; e++) {
-      plan::Compute x = (plan::Compute)value_of(acc, plan::run_value(first + e));
+      plan::Compute x = (plan::Compute)value_of(piece, first + e);
       x *= alpha;
       if constexpr (plan::kReadsC) x += beta * (plan::Compute)plan::Element::decode(old.get(e));
       if constexpr (plan::kBias == plan::kPerRow) x += bias_at(row + rows, is_inside);
@@ -344,9 +242,15 @@ struct Epilogue {
     run.store_if(is_inside, d.at(rows, columns));
   }
 
-  DEVICE void write_all(const Accumulators &acc) const {
+  DEVICE void write_all() const {
+#pragma unroll 1
+    for (unsigned i = 0; i < plan::kPieces; i++) {
+      Piece piece;
+      plan::Sums::read(i, piece);
 #pragma unroll
-    for (unsigned i = 0; i < plan::kValuesOfC; i += plan::kRun) write(acc, i);
+      for (unsigned first = 0; first < kValuesOfPiece; first += plan::kRun)
+        write(piece, i * kValuesOfPiece, first);
+    }
   }
 };
 
@@ -369,15 +273,14 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
   Copier<plan::A> copy_a(a + batch * a_batch * plan::A::kBytes, a_row, a_k, tile.m, m, stages);
   Copier<plan::B> copy_b(b + batch * b_batch * plan::B::kBytes, b_row, b_k, tile.n, n,
                          stages + kStagesOfB);
-  Accumulators acc;
-#pragma unroll
-  for (int i = 0; i < (int)(sizeof acc / sizeof *acc); i++) acc[i] = 0;
-  accumulate(acc, copy_a, copy_b, stages, k);
+  plan::Sums::declare();
+  plan::Sums::clear();
+  accumulate(copy_a, copy_b, stages, k);
 
   const int row = tile.m + (int)plan::c_row(threadIdx.x);
   const int column = tile.n + (int)plan::c_column(threadIdx.x);
   Epilogue epilogue = {Output(c + batch * c_batch * kElementBytes, c_row, c_column, row, column),
                        Output(d + batch * d_batch * kElementBytes, d_row, d_column, row, column),
                        bias, alpha, beta, row, column, m, n};
-  epilogue.write_all(acc);
+  epilogue.write_all();
 }

@@ -66,20 +66,36 @@ describe("NVRTC compiles", function()
   end
 end)
 
-describe("chained_gemm in machine code", function()
-  local function sass(p, arch)
-    local kernel = require "lutile.cuda".compile(options(p, arch))
-    local cubin = command.file(kernel:image())
-    local pipe = io.popen("cuobjdump -sass " .. command.quote(cubin))
-    local text = pipe:read "a"
-    pipe:close()
-    os.remove(cubin)
-    return text
+local function sass(p, arch)
+  local kernel = require "lutile.cuda".compile(options(p, arch))
+  local cubin = command.file(kernel:image())
+  local pipe = io.popen("cuobjdump -sass " .. command.quote(cubin))
+  local text = pipe:read "a"
+  pipe:close()
+  os.remove(cubin)
+  return text
+end
+
+local has_all = support.has_compiler and support.has_program "cuobjdump"
+local it_shows = has_all and it or function(name) pending(name .. " (no NVRTC or cuobjdump)") end
+
+describe("gemm_sm80 in machine code", function()
+  for what, p in pairs {
+    ["no promises"] = gemm(80, "f16", "f16", "k", "k", 1),
+    ["promises of two elements"] = gemm(80, "f16", "f16", "k", "k", 2),
+    ["whole vectors"] = gemm(80, "f16", "f16", "k", "k", 8),
+    ["tf32 word by word"] = gemm(80, "tf32", "f32", "row", "row", 4),
+  } do
+    it_shows("keeps registers out of memory: " .. what, function()
+      local text = sass(p, "sm_80")
+      assert.truthy(text:find "HMMA")
+      assert.is_nil(text:find "%f[%u]STL%f[%U]")
+      assert.is_nil(text:find "%f[%u]LDL%f[%U]")
+    end)
   end
+end)
 
-  local has_all = support.has_compiler and support.has_program "cuobjdump"
-  local it_shows = has_all and it or function(name) pending(name .. " (no NVRTC or cuobjdump)") end
-
+describe("chained_gemm in machine code", function()
   it_shows("moves no accumulators: no shuffle, no store to shared or local memory", function()
     local text = sass(chained(80, "f16", 64, "k", 8), "sm_80")
     assert.truthy(text:find "HMMA")

@@ -267,7 +267,7 @@ void load_matrices(unsigned *words, unsigned address) {
 }
 
 template <int kBytes>
-void copy_async(unsigned target, const void *source, bool is_inside) {
+void copy_async(unsigned target, const void *source, unsigned is_inside) {
   emulator::Copy copy{emulator::place(target, kBytes),
                       is_inside ? emulator::aligned(source, kBytes) : nullptr, kBytes};
   if (emulator::random() % 2)
@@ -412,6 +412,43 @@ struct u8 {
 
 }  // namespace element
 
+/* ---- Registers of a thread that PTX names: sums, and those of a run -------------------------- */
+
+namespace sums {
+
+struct Registers {
+  alignas(8) unsigned sum[256], run[256];
+};
+inline Registers all_registers[1024];
+inline Registers &registers() { return all_registers[emulator::current]; }
+
+/* Those of T from 'first' on. */
+template <class T>
+T *at(int first) {
+  return (T *)registers().sum + first;
+}
+
+inline void clear(int count, int bytes) { memset(registers().sum, 0, bytes * count); }
+template <class T, size_t kCount>
+void read(int first, T (&d)[kCount]) {
+  memcpy(d, at<T>(first), sizeof d);
+}
+template <size_t kCount>
+void read_scaled(int first, float alpha, float (&d)[kCount]) {
+  read(first, d);
+  for (float &x : d) x *= alpha;
+}
+template <class T, size_t kCount>
+void write(int first, const T (&d)[kCount]) {
+  memcpy(at<T>(first), d, sizeof d);
+}
+inline void add_run(int count) {
+  float *sum = (float *)registers().sum, *run = (float *)registers().run;
+  for (int i = 0; i < count; i++) sum[i] += run[i];
+}
+
+}  // namespace sums
+
 /* ---- mma.cuh: registers as the PTX manual draws them ---------------------------------------- */
 
 namespace mma {
@@ -446,33 +483,22 @@ void multiply(Word *d, const Word *a, const Word *b) {
 }
 
 using Word = unsigned;
-using Wide = unsigned long long;
+
+/* Pair i of four fp8 numbers, as f16. */
+template <class T>
+Word unpack(Word pairs, int i) {
+  const Word low = pairs >> 16 * i & 0xff, high = pairs >> (16 * i + 8) & 0xff;
+  return element::f16::encode_pair(T::decode(low), T::decode(high));
+}
+inline Word unpack_e4m3(Word pairs, int i) { return unpack<element::e4m3>(pairs, i); }
+inline Word unpack_e5m2(Word pairs, int i) { return unpack<element::e5m2>(pairs, i); }
 
 #define ATOM(name, m, k, C, A, B)                                \
   inline void name(Word *d, const Word *a, const Word *b) {      \
     multiply<element::C, element::A, element::B, m, k>(d, a, b); \
   }
-#define WIDE_ATOM(name, m, k)                                          \
-  inline void name(Wide *d, const Wide *a, const Wide *b) {            \
-    multiply<element::f64, element::f64, element::f64, m, k>(d, a, b); \
-  }
-ATOM(SM75_16x8x8_F16F16F16F16_TN, 16, 8, f16, f16, f16)
 ATOM(SM75_16x8x8_F32F16F16F32_TN, 16, 8, f32, f16, f16)
-ATOM(SM75_8x8x16_S32S8S8S32_TN, 8, 16, s32, s8, s8)
-ATOM(SM80_16x8x8_F32BF16BF16F32_TN, 16, 8, f32, bf16, bf16)
-ATOM(SM80_16x8x8_F32TF32TF32F32_TN, 16, 8, f32, tf32, tf32)
-ATOM(SM80_16x8x16_F16F16F16F16_TN, 16, 16, f16, f16, f16)
 ATOM(SM80_16x8x16_F32F16F16F32_TN, 16, 16, f32, f16, f16)
 ATOM(SM80_16x8x16_F32BF16BF16F32_TN, 16, 16, f32, bf16, bf16)
-WIDE_ATOM(SM80_8x8x4_F64F64F64F64_TN, 8, 4)
-ATOM(SM80_16x8x32_S32S8S8S32_TN, 16, 32, s32, s8, s8)
-ATOM(SM80_16x8x32_S32S8U8S32_TN, 16, 32, s32, s8, u8)
-ATOM(SM80_16x8x32_S32U8S8S32_TN, 16, 32, s32, u8, s8)
-ATOM(SM80_16x8x32_S32U8U8S32_TN, 16, 32, s32, u8, u8)
-ATOM(SM89_16x8x32_F32E4M3E4M3F32_TN, 16, 32, f32, e4m3, e4m3)
-ATOM(SM89_16x8x32_F32E4M3E5M2F32_TN, 16, 32, f32, e4m3, e5m2)
-ATOM(SM89_16x8x32_F32E5M2E4M3F32_TN, 16, 32, f32, e5m2, e4m3)
-ATOM(SM89_16x8x32_F32E5M2E5M2F32_TN, 16, 32, f32, e5m2, e5m2)
-WIDE_ATOM(SM90_16x8x8_F64F64F64F64_TN, 16, 8)
 
 }  // namespace mma

@@ -268,32 +268,6 @@ void wait() {
   });
 }
 
-/* A thread's registers that PTX names: sums, and those of a run. */
-struct Registers {
-  unsigned sum[256], run[256];
-};
-inline Registers all_registers[1024];
-inline Registers &registers() { return all_registers[emulator::current]; }
-
-inline void clear(int count) { memset(registers().sum, 0, 4 * count); }
-template <class T, size_t kCount>
-void read(int first, T (&d)[kCount]) {
-  memcpy(d, registers().sum + first, sizeof d);
-}
-template <size_t kCount>
-void read_scaled(int first, float alpha, float (&d)[kCount]) {
-  read(first, d);
-  for (float &x : d) x *= alpha;
-}
-template <class T, size_t kCount>
-void write(int first, const T (&d)[kCount]) {
-  memcpy(registers().sum + first, d, sizeof d);
-}
-inline void add_run(int count) {
-  float *sum = (float *)registers().sum, *run = (float *)registers().run;
-  for (int i = 0; i < count; i++) sum[i] += run[i];
-}
-
 template <class Register>
 constexpr int kValues = 1;
 template <>

@@ -96,25 +96,56 @@ local function launcher(call, options)
   end
 end
 
--- What a plan writes in PTX, as a call of the emulator's: an MMA of warpgroups on sums that PTX
+-- What a plan writes in PTX, as calls of the emulator's: an MMA of warpgroups on sums that PTX
 -- names,
-local function emulate_mma(asm)
+local function emulate_wgmma(asm)
   local n, k, sum, a, b = asm:match "%.m64n(%d+)k(%d+)%.(%w+)%.(%w+)%.(%w+) {"
   local rows_a, rows_b = asm:match ", adds, 1, 1, (%d), (%d);"
   local name, first = asm:match '"(%l+)(%d+),'
   return ("wgmma::multiply<%s, %s, element::%s, element::%s, element::%s, %s, %s>"
-    .. "((Register *)wgmma::registers().%s + %s, (unsigned long long)A::kDescriptorHigh << 32 | a, "
+    .. "((Register *)sums::registers().%s + %s, (unsigned long long)A::kDescriptorHigh << 32 | a, "
     .. "(unsigned long long)B::kDescriptorHigh << 32 | b, adds)"):format(n, k, sum, a, b,
     rows_a or 0, rows_b or 0, name, first)
 end
 
+-- The numbers in a list of registers, which must follow each other: the first, and how many.
+local function registers_in(list, name)
+  local first, count = nil, 0
+  for number in list:gmatch(name .. "(%d+)") do
+    first = first or math.tointeger(number)
+    assert(math.tointeger(number) == first + count, list)
+    count = count + 1
+  end
+  return first, count
+end
+
+-- MMAs of a warp, each on registers that PTX names and on operands,
+local MMA = "mma%.sync%.aligned%.m(%d+)n8k(%d+)%.row%.col%.(%w+)%.(%w+)%.(%w+)%.(%w+) "
+  .. "(%b{}), (%b{}), (%b{}), (%b{});"
+
+local function emulate_mmas(asm)
+  local text, calls, words = asm:gsub('"%s*"', ""), {}, {}
+  for word in text:gmatch '"[rl]"(%b())' do words[#words + 1] = word end
+  for m, k, d, a, b, c, sums, from_a, from_b, old in text:gmatch(MMA) do
+    assert(sums == old and d == c, text)
+    calls[#calls + 1] = ("mma::multiply<element::%s, element::%s, element::%s, %s, %s>"
+      .. "(sums::at<Word>(%d), words + %d, words + %d);"):format(d, a, b, m, k,
+      registers_in(sums, "sum"), registers_in(from_a, "%%"), registers_in(from_b, "%%"))
+  end
+  assert(#calls == select(2, text:gsub("mma%.sync", "")))
+  return ("{ const Word words[] = {%s}; %s }"):format(table.concat(words, ", "),
+    table.concat(calls, " "))
+end
+
 -- or an instruction for each of some sums: of all, or of the pieces' that branches choose from.
 local CALLS = {
-  ["mov.b32 sum$, 0;"] = "wgmma::clear(%d)",
-  ["mov.b32 %, sum$;"] = "wgmma::read((const int[]){%s}[piece], d)",
-  ["mul.f32 %, sum$, %;"] = "wgmma::read_scaled((const int[]){%s}[piece], alpha, d)",
-  ["mov.b32 sum$, %;"] = "wgmma::write((const int[]){%s}[piece], d)",
-  ["add.f32 sum$, sum$, run$;"] = "wgmma::add_run(%d)",
+  ["mov.b32 sum$, 0;"] = "sums::clear(%d, 4)",
+  ["mov.b64 sum$, 0;"] = "sums::clear(%d, 8)",
+  ["mov.b32 %, sum$;"] = "sums::read((const int[]){%s}[piece], d)",
+  ["mov.b64 %, sum$;"] = "sums::read((const int[]){%s}[piece], d)",
+  ["mul.f32 %, sum$, %;"] = "sums::read_scaled((const int[]){%s}[piece], alpha, d)",
+  ["mov.b32 sum$, %;"] = "sums::write((const int[]){%s}[piece], d)",
+  ["add.f32 sum$, sum$, run$;"] = "sums::add_run(%d)",
 }
 
 local function emulate_sums(asm)
@@ -130,10 +161,11 @@ local function emulate_sums(asm)
   return CALLS[kind]:format(#starts > 0 and table.concat(starts, ", ") or count)
 end
 
-local function emulate_wgmma(text)
+local function emulate_asm(text)
   return (text:gsub("asm volatile(%b())", function(asm)
-    if asm:find "%.reg %.b32" then return "" end
-    return asm:find "wgmma" and emulate_mma(asm) or emulate_sums(asm)
+    if asm:find "%.reg %.b%d+ sum<" then return "" end
+    if asm:find "mma%.sync%.aligned" then return emulate_mmas(asm) end
+    return asm:find "wgmma" and emulate_wgmma(asm) or emulate_sums(asm)
   end))
 end
 
@@ -141,7 +173,7 @@ end
 function M.compile(spec)
   local is_sm90 = spec.file:find "sm90"
   local text = '#include <emulator.hpp>\n' .. (is_sm90 and '#include <emulator_sm90.hpp>\n' or "")
-    .. with_headers(emulate_wgmma(spec.prelude) .. "\n" .. read_all("kernels/" .. spec.file),
+    .. with_headers(emulate_asm(spec.prelude) .. "\n" .. read_all("kernels/" .. spec.file),
       { ["emulator.hpp"] = true })
     .. ENTRY:format(spec.name)
   local library = build(text)

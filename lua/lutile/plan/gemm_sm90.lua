@@ -12,7 +12,7 @@ local operand = require "lutile.plan.sm90_operand"
 local output = require "lutile.plan.sm90_output"
 local result = require "lutile.plan.result"
 local roles = require "lutile.plan.roles"
-local sm90_sums = require "lutile.plan.sm90_sums"
+local sums = require "lutile.plan.sums"
 local tma_modes = require "lutile.plan.tma_modes"
 local wgmma = require "lutile.plan.wgmma"
 
@@ -175,7 +175,7 @@ end
 local function sums_source(p)
   local register, of_atom = wgmma.registers(p)
   local is_float = register == "float"
-  return sm90_sums.source { count = p.atoms * of_atom, starts = starts_of_pieces(p),
+  return sums.source { count = p.atoms * of_atom, starts = starts_of_pieces(p),
     of_piece = registers_of_piece(p), constraint = is_float and "f" or "r",
     is_scaled = is_float and p.compute == "float", clears = p.grouped or p.promote,
     in_runs = p.promote, in_parts = p.splits > 1 }
@@ -278,7 +278,7 @@ local function others_of(p)
   return is_tight and OTHERS_OF_TURNS or OTHER_REGISTERS
 end
 
-local function check_registers(p, registers, sums)
+local function check_registers(p, registers, of_sums)
   local _, of_atom = wgmma.registers(p)
   local launched = launched_registers(p)
   if of_atom + OTHER_REGISTERS > launched then
@@ -287,8 +287,8 @@ local function check_registers(p, registers, sums)
   end
   local most = registers[2] > 0 and registers[2] or launched
   local others = others_of(p)
-  if sums + others > most then
-    fail("tile: %d registers, %d of them of sums%s, and a thread has %d", sums + others, sums,
+  if of_sums + others > most then
+    fail("tile: %d registers, %d of them of sums%s, and a thread has %d", of_sums + others, of_sums,
       p.promote and " and of runs" or "", most)
   end
 end
@@ -302,20 +302,20 @@ end
 
 local LIGHT, LARGE = 64, 160 -- registers of sums
 
-local function usual_registers(p, sums)
-  if p.consumers == 2 and sums <= LIGHT and not needs_many(p) then return REGISTERS[1] end
+local function usual_registers(p, of_sums)
+  if p.consumers == 2 and of_sums <= LIGHT and not needs_many(p) then return REGISTERS[1] end
   local is_narrow = p.a_major == "row" or p.b_major == "row"
-  if p.consumers == 2 and sums <= LARGE and p.grouped and is_narrow then return OF_GROUPS end
+  if p.consumers == 2 and of_sums <= LARGE and p.grouped and is_narrow then return OF_GROUPS end
   return REGISTERS[p.consumers]
 end
 
 -- The registers; and whether they are so few beside those of sums that all else makes do with the
 -- least.
 local function choose_registers(p)
-  local sums = registers_of_sums(p)
-  local registers = p.registers or usual_registers(p, sums)
-  p.has_few = is_tight(p, (registers[2] > 0 and registers[2] or launched_registers(p)) - sums)
-  check_registers(p, registers, sums)
+  local of_sums = registers_of_sums(p)
+  local registers = p.registers or usual_registers(p, of_sums)
+  p.has_few = is_tight(p, (registers[2] > 0 and registers[2] or launched_registers(p)) - of_sums)
+  check_registers(p, registers, of_sums)
   p.registers = p.registers or p.has_few and p.consumers == 2 and not p.grouped and MOST_OF_TWO
     or registers
 end

@@ -112,6 +112,12 @@ local function matrix_lanes(o, thread, value, words)
     warps)
 end
 
+-- Of a k-step's 'words' of a thread, those of one load.
+function M.words_of_load(o, words)
+  if o.load ~= "matrices" and o.load ~= "transposed" then return 1 end
+  return words % 4 == 0 and 4 or words % 2 == 0 and 2 or 1
+end
+
 -- thread -> index and step -> index of each load from shared memory.
 function M.load_layouts(o, mma)
   local thread, value = M.partition(o, mma)
@@ -119,7 +125,7 @@ function M.load_layouts(o, mma)
   local per_word = o.word // o.bytes
   local words = values // per_word // o.steps
   if o.load == "matrices" or o.load == "transposed" then
-    local per_load = words % 4 == 0 and 4 or words % 2 == 0 and 2 or 1
+    local per_load = M.words_of_load(o, words)
     return matrix_lanes(o, thread, value, per_load),
       step_layout(value, values // per_word // per_load, per_word * per_load), words, per_load
   end

@@ -2,6 +2,7 @@
 
 local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
+local mma_sync = require "lutile.plan.mma_sync"
 local roles = require "lutile.plan.roles"
 
 -- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers.
@@ -18,8 +19,8 @@ local LADDER_BEFORE_80 = {
   { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 2 },
 }
 local LADDER_F64 = { { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3 } }
--- For fp8 where mma.cuh unpacks it to f16, which takes registers: on an H200, 4096^3 of e4m3, 433
--- TFLOP/s with the first, and 392 with the largest of all.
+-- For fp8 that is unpacked to f16, which takes registers: on an H200, 4096^3 of e4m3, 433 TFLOP/s
+-- with the first, and 392 with the largest of all.
 local LADDER_UNPACKED = { LADDER[3], LADDER[4], LADDER[5] }
 
 -- KiB of shared memory that a block may have (CUDA C++ Programming Guide, compute capabilities);
@@ -36,7 +37,7 @@ function M.shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
 
 local function ladder_of(p, bytes)
   if p.arch < 80 then return LADDER_BEFORE_80 end
-  if p.dtype:match "^e%dm" and p.arch >= 90 and p.arch < 120 then return LADDER_UNPACKED end
+  if mma_sync.unpacks(p.dtype, p.arch) then return LADDER_UNPACKED end
   return bytes == 8 and LADDER_F64 or LADDER
 end
 

@@ -1,7 +1,7 @@
 -- Warpgroup MMAs of compute capability 9.0: which atom multiplies which types, and the instruction
 -- as a C++ function.
 
-local sums = require "lutile.plan.sm90_sums"
+local sums = require "lutile.plan.sums"
 
 local M = {}
 

@@ -1,5 +1,5 @@
--- Sums of gemm_sm90 as C++: registers that PTX names. NVVM takes longer over a few hundred values
--- in loops than over all else of the kernel; of these it sees no more than a piece at a time.
+-- Sums of a thread as C++: registers that PTX names. NVVM takes longer over a few hundred values in
+-- loops than over all else of a kernel; of these it sees no more than a piece at a time.
 
 local M = {}
 
@@ -53,8 +53,13 @@ local ALL = [[
 %s);
   }]]
 
-local function all(comment, name, text, count)
-  return ALL:format(comment, name, instructions(text, 0, count, INDENT))
+-- 'text' for registers of 64 bits, where they are.
+local function sized(text, s)
+  return s.constraint == "l" and text:gsub("%.b32", ".b64") or text
+end
+
+local function all(comment, name, text, s)
+  return ALL:format(comment, name, instructions(sized(text, s), 0, s.count, INDENT))
 end
 
 -- The instruction for the registers of the piece whose number is operand 'number': branches halve
@@ -108,7 +113,7 @@ local WRITE = [[
   }]]
 
 local function read(s)
-  return READ:format(by_piece(s, "mov.b32 %0, sum$;", s.of_piece),
+  return READ:format(by_piece(s, sized("mov.b32 %0, sum$;", s), s.of_piece),
     operands("=" .. s.constraint, s.of_piece, "          "))
 end
 
@@ -135,22 +140,22 @@ struct Sums {
 
 --[[
 source{count =, starts =, of_piece =, constraint =, is_scaled =, clears =, in_runs =, in_parts =}:
-functions for 'count' registers, of a type with that constraint in asm. A piece has 'of_piece' of
-them, from its start on. MMAs write to those of a run, if there are runs, else to the sums.
-is_scaled: they are float, and so is alpha. clears: there may be no MMA that leaves nothing of what
-was in them.
+functions for 'count' registers, of a type with that constraint in asm ("l": 64 bits, else 32). A
+piece has 'of_piece' of them, from its start on. MMAs write to those of a run, if there are runs,
+else to the sums. is_scaled: they are float, and so is alpha. clears: there may be no MMA that
+leaves nothing of what was in them.
 ]]
 function M.source(s)
-  local parts = { HEAD:format(s.is_scaled, (".reg .b32 sum<%d>;"):format(s.count)
+  local parts = { HEAD:format(s.is_scaled, sized(".reg .b32 sum<%d>;", s):format(s.count)
     .. (s.in_runs and (" .reg .b32 run<%d>;"):format(s.count) or "")) }
   local function add(text) table.move({ "", text }, 1, 2, #parts + 1, parts) end
-  if s.clears then add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s.count)) end
+  if s.clears then add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s)) end
   if s.is_scaled then add(read_scaled(s)) end
   if s.in_parts or not s.is_scaled then add(read(s)) end
   if s.in_parts then add(write(s)) end
   if s.in_runs then
     add(all("What MMAs have summed up in a run, added.", "add_run", "add.f32 sum$, sum$, run$;",
-      s.count))
+      s))
   end
   parts[#parts + 1] = "};"
   return table.concat(parts, "\n")
