@@ -1692,7 +1692,7 @@ function functions.svg(x, tile, options) end
 ---@field dtype_b? string of B: dtype
 ---@field acc? string of sums: f32, f64 or s32 as dtype has it, or f16 of f16
 ---@field out? string of C and D: acc
----@field beta? boolean|number whether C is read: false
+---@field beta? boolean|number whether C is read: false; of C, where a run says nothing else
 ---@field bias? string "row" or "column": one element for each row of D, or for each column
 ---@field epilogue? string a C++ expression of x, m and n: "x"
 ---@field host_epilogue? fun(x: number, m: integer, n: integer): number the same for the host
@@ -1745,7 +1745,7 @@ function functions.svg(x, tile, options) end
 
 ---@class lutile.RunOptions
 ---@field alpha? number of the product: 1
----@field beta? number of C: 1 where the plan reads C
+---@field beta? number of C: the plan's, or 1 where it reads C
 ---@field bias? lutile.Tensor an element for each row or column of D, as the plan has it
 ---@field scale_a? lutile.Tensor one f32, which alpha is times: of A
 ---@field scale_b? lutile.Tensor the same of B

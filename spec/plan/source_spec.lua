@@ -190,7 +190,7 @@ describe("plan.gemm", function()
     { { dtype = "f16", A = A, B = B, C = C, epilogue = "x\0" },
       "plan.gemm: epilogue is \"x\\0\", where an expression of x, m and n is needed" },
     { { dtype = "f16", A = A, B = B, C = C, beta = "x" },
-      "plan.gemm: beta is a string: whether C is read, true or false, is needed" },
+      "plan.gemm: beta is a string: whether C is read, true or false, or a number times which" },
   } do
     it("refuses: " .. case[2], function()
       assert.has_error(function() plan.gemm(case[1]) end, case[2])
@@ -224,7 +224,7 @@ describe("plan.gemm", function()
     { { tile = 64 }, "plan:with: tile is a table of 3 positive integers" },
     { { tile = { 64, 64, 48 } },
       "plan:with: K of the tile is 48: a multiple of 32 is needed, by the atom and the warps" },
-    { { tile = { 256, 256, 64 }, warps = { 4, 4 } }, "plan:with: 3 stages of A and B have 196608 "
+    { { tile = { 256, 256, 64 }, warps = { 4, 4 }, stages = 3 }, "plan:with: 3 stages of A and B have 196608 "
       .. "bytes of shared memory, where a block of compute capability 8.0 has 166912" },
     { { stages = 1 }, "plan:with: 1 stages: one is read while another is written" },
     { { epilogue = 3 }, "plan:with: epilogue is a string, not a number" },

@@ -313,3 +313,47 @@ describe("a launch of gemm_sm90.cu", function()
     end
   end)
 end)
+
+describe("plan.gemm for gemm_sm80.cu", function()
+  local function planned(changes)
+    local o = { M = 4096, N = 4096, K = 4096, dtype = "f16", arch = 80 }
+    for name, x in pairs(changes) do o[name] = x end
+    return lutile.plan.gemm(o)
+  end
+
+  for _, case in ipairs {
+    { { stages = 4 }, "128x128x64", 4, 1 }, { { stages = 4, arch = 86 }, "128x128x32", 4, 1 },
+    { { tile = { 256, 256, 64 } }, "256x256x64", 2, 1 },
+    { { tile = { 128, 256, 64 }, arch = 86 }, "128x256x64", 2, 1 },
+    { { M = 64, arch = 86 }, "64x64x64", 3, 2 }, { { arch = 86 }, "128x128x64", 3, 1 },
+  } do
+    it(("takes tiles of %s, %d stages, %d blocks: what is given and what fits"):format(case[2],
+      case[3], case[4]), function()
+      local p = planned(case[1])
+      assert.equal(case[2], table.concat(p.tile, "x"))
+      assert.same({ case[3], case[4] }, { p.stages, p.blocks })
+    end)
+  end
+
+  for message, changes in pairs {
+    ["plan.gemm: blocks: 4 of 147456 bytes of shared memory each, where a multiprocessor has room "
+      .. "for 1"] = { blocks = 4 },
+    ["plan.gemm: M is 3000000000, where 2147483136 is the most"] = { M = 3000000000 },
+  } do
+    it("refuses: " .. message, function()
+      assert.has_error(function() planned(changes) end, message)
+    end)
+  end
+
+  it("takes a number for beta, which is the run's where that says nothing else", function()
+    local A = lutile.make_tensor("f16", lutile.make_layout({ 8, 8 }, { 8, 1 }))
+    local C = lutile.make_tensor("f32", lutile.make_layout({ 8, 8 }, { 8, 1 }))
+    for i = 0, 63 do A[i], C[i] = 1, 10 end
+    local p = lutile.plan.gemm { A = A, B = A, C = C, beta = 2, arch = 80 }
+    p:run(A, A, C, { on = "host" })
+    assert.equal(28.0, C[5])
+    p:run(A, A, C, { on = "host", beta = 1 })
+    assert.equal(36.0, C[5])
+    assert.truthy(tostring(p):find("beta = 2", 1, true))
+  end)
+end)

@@ -63,7 +63,7 @@ end
 
 local function check_beta(beta)
   if beta ~= nil and type(beta) ~= "boolean" and type(beta) ~= "number" then
-    fail("beta is a %s: whether C is read, true or false, is needed", type(beta))
+    fail("beta is a %s: whether C is read, true or false, or a number times which", type(beta))
   end
 end
 
@@ -133,6 +133,7 @@ local function matrices_of(p, options)
     end
   end
   problem.check_extents(m.A, m.B, m.C)
+  problem.check_sizes(m.A, m.C)
   check_numbers(options, m)
   return m
 end
@@ -253,7 +254,8 @@ function M.describe(options)
   local arch, reason, multiprocessors = problem.architecture(options)
   local p = { arch = arch, reasons = { reason }, options = options,
     multiprocessors = options.multiprocessors or multiprocessors,
-    reads_c = options.beta ~= nil and options.beta ~= false and options.beta ~= 0 }
+    reads_c = options.beta ~= nil and options.beta ~= false and options.beta ~= 0,
+    beta = math.type(options.beta) and options.beta or nil }
   for _, name in ipairs(PASSED) do p[name] = options[name] end
   choose_types(p, options)
   p.matrices = matrices_of(p, options)

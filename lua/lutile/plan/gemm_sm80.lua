@@ -174,18 +174,19 @@ function M.new(options)
   p.compute_type = COMPUTE_TYPE[p.compute]
   p.atom = p.atom or atom_of(p)
   p.reasons = p.reasons or {}
+  local usual_blocks = 1
   if not p.tile then
     local choice = tile.choose(p)
     p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages
-    p.blocks = p.blocks or choice.blocks
+    usual_blocks = choice.blocks
   end
-  p.warps, p.stages = p.warps or tile.warps(p), p.stages or (p.arch < 80 and 2 or 3)
+  p.warps = p.warps or tile.warps(p)
   p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
     p.permutation)
   check_steps(p)
   p.threads = lutile.size(p.mma)
   p.steps = p.tile[3] // p.mma.shape_mnk[2]
-  p.group, p.blocks = p.group or 8, p.blocks or 1
+  p.group = p.group or 8
   local vector = p.vector or {}
   local bytes = BYTES[p.dtype]
   p.A = operand.new { name = "A", rows = p.tile[1], k = p.tile[3], bytes = bytes, major = p.a_major,
@@ -198,7 +199,9 @@ function M.new(options)
   p.run_size = p.run_size or 2
   p.reads_c, p.scales = p.reads_c or false, p.scales or false
   p.epilogue = p.epilogue or "x"
+  p.stages = p.stages or tile.stages(p)
   p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
+  p.blocks = p.blocks or math.max(1, math.min(usual_blocks or 1, tile.most_blocks(p)))
   return p
 end
 

@@ -153,8 +153,12 @@ local function of_group(i, f, options)
   fail("group %d: %s", i, (tostring(results[2]):gsub("^lutile[%w_.]*:%d+: ", "")))
 end
 
--- The plan of plan.gemm for a group's tensors.
+-- The plan of plan.gemm for a group's tensors; of group i of the plan, where i stands alone.
 function Plan:single(group, i)
+  if math.type(group) == "integer" then
+    i, group = group, self.options.groups[group]
+    if not group then fail("single: group %d, where there are %d", i, self.count) end
+  end
   return of_group(i, gemm.plan, options_of(self.options, group, i))
 end
 
@@ -171,7 +175,8 @@ function M.plan(options)
   end
   local first = list[1][1]
   local p = setmetatable({ options = options, count = #list, reasons = { first.reasons[1] },
-    bias = options.bias, compute = first.compute, reads_c = first.reads_c, arch = first.arch },
+    bias = options.bias, compute = first.compute, reads_c = first.reads_c, beta = first.beta,
+    arch = first.arch },
     Plan)
   local shared, why = try(make_shared, list)
   if shared then
@@ -210,7 +215,7 @@ end
 for _, name in ipairs { "svg", "source", "block", "kernel", "compile_options" } do
   Plan[name] = function(self, ...)
     if self.shared then return self.shared[name](self.shared, ...) end
-    fail("%s: there is no one kernel: %s (plan:single(group, i) is the plan of a group)", name,
+    fail("%s: there is no one kernel: %s (plan:single(i) is the plan of group i)", name,
       self.reasons[#self.reasons])
   end
 end

@@ -162,6 +162,19 @@ function M.check_extents(a, b, c)
   return m, n, ak, l
 end
 
+-- Kernels count rows, columns and k in 32 bits, up to the end of the last tile.
+local MOST_EXTENT = (1 << 31) - 512
+
+-- Refuses extents that are known and too large; of A and C, which have all of them.
+function M.check_sizes(a, c)
+  local modes = { M = c.row, N = c.column, K = a.column, L = c.batch }
+  for name, mode in pairs(modes) do
+    if math.type(mode.extent) and mode.extent > MOST_EXTENT then
+      fail("%s is %d, where %d is the most", name, mode.extent, MOST_EXTENT)
+    end
+  end
+end
+
 -- ---- Types -------------------------------------------------------------------------------------
 
 -- Of the accumulators of products of a type.

@@ -20,7 +20,7 @@ local function add_options(lines, p)
       lines[#lines + 1] = ("%s = %s"):format(name, text_of(x))
     end
   end
-  if p.reads_c then lines[#lines + 1] = "beta = true" end
+  if p.reads_c then lines[#lines + 1] = "beta = " .. tostring(p.beta or true) end
 end
 
 local function add_resources(lines, p)

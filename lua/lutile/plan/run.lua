@@ -138,7 +138,7 @@ end
 function M.check_scales(p, options)
   local alpha, beta = options.alpha, options.beta
   if alpha == nil then alpha = 1 end
-  if beta == nil then beta = p.reads_c and 1 or 0 end
+  if beta == nil then beta = p.beta or p.reads_c and 1 or 0 end
   if beta ~= 0 and not p.reads_c then
     fail("beta is %s, and the plan reads no C: plan it with beta = true", tostring(beta))
   end

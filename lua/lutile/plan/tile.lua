@@ -43,7 +43,7 @@ end
 
 -- Why a rung cannot be; nil where it can.
 local function obstacle(c, p)
-  local shared = c.stages * (c.tile[1] + c.tile[2]) * c.tile[3]
+  local shared = (p.stages or c.stages) * (c.tile[1] + c.tile[2]) * c.tile[3]
   if shared > M.shared_limit(p.arch) then
     return ("%d bytes of shared memory, where a block has %d"):format(shared,
       M.shared_limit(p.arch))
@@ -94,6 +94,19 @@ function M.choose(p)
     blocks = choice.blocks }
 end
 
+-- Stages for a tile that is given, and blocks of a multiprocessor: as many as its shared memory has
+-- room for, of which a block takes 1 KiB for itself.
+function M.stages(p)
+  local bytes = p.A.stage_bytes + p.B.stage_bytes
+  return math.max(2, math.min(p.arch < 80 and 2 or 3, M.shared_limit(p.arch) // bytes))
+end
+
+local OF_BLOCK = 1024
+
+function M.most_blocks(p)
+  return (M.shared_limit(p.arch) + OF_BLOCK) // (p.shared_bytes + OF_BLOCK)
+end
+
 local MOST_SUMS = 128 -- registers of a thread: more of them would leave too few for the rest
 local SUM_BYTES = { f16 = 2, f64 = 8 }
 
@@ -141,6 +154,10 @@ function M.check(p)
   if p.shared_bytes > limit then
     fail("%d stages of A and B have %d bytes of shared memory, where a block of compute "
       .. "capability %d.%d has %d", p.stages, p.shared_bytes, p.arch // 10, p.arch % 10, limit)
+  end
+  if p.blocks > math.max(M.most_blocks(p), 1) then
+    fail("blocks: %d of %d bytes of shared memory each, where a multiprocessor has room for %d",
+      p.blocks, p.shared_bytes, M.most_blocks(p))
   end
 end
 
