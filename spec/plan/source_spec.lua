@@ -224,8 +224,9 @@ describe("plan.gemm", function()
     { { tile = 64 }, "plan:with: tile is a table of 3 positive integers" },
     { { tile = { 64, 64, 48 } },
       "plan:with: K of the tile is 48: a multiple of 32 is needed, by the atom and the warps" },
-    { { tile = { 256, 256, 64 }, warps = { 4, 4 }, stages = 3 }, "plan:with: 3 stages of A and B have 196608 "
-      .. "bytes of shared memory, where a block of compute capability 8.0 has 166912" },
+    { { tile = { 256, 256, 64 }, warps = { 4, 4 }, stages = 3 },
+      "plan:with: 3 stages of A and B have 196608 bytes of shared memory, where a block of compute "
+        .. "capability 8.0 has 166912" },
     { { stages = 1 }, "plan:with: 1 stages: one is read while another is written" },
     { { epilogue = 3 }, "plan:with: epilogue is a string, not a number" },
   } do

@@ -118,7 +118,7 @@ describe("tune.gemm on a pretended device", function()
     assert.equal("    105.00       0.3      14  blocks 2, group 8, stages 3" .. rest
       .. "  (the model's)", lines[3])
     assert.equal("    200.00       0.2       3  blocks 2, group 8, stages 2" .. rest, lines[4])
-    assert.matches("^ +%- +%- +%-  stages 50, template gemm_sm80.cu: 50 stages of A and B have ",
+    assert.matches("^ +%- +%- +%-  stages 50, template gemm_sm80.cu: no tile fits: ",
       lines[5])
     assert.equal("4\tnil", lines[6])
   end)
