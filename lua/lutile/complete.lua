@@ -1,8 +1,10 @@
 -- Completion of names at the prompt: globals, fields, and methods of values.
 --
--- complete(text) returns the words that may stand at the end of 'text', sorted, and the number of
--- their bytes that 'text' has already. Nothing of the user's is called: fields are read raw from
--- tables, and by indexing only from lutile's own values.
+-- complete(text [, methods_of]) returns the words that may stand at the end of 'text', sorted, and
+-- the number of their bytes that 'text' has already. Nothing of the user's is called: fields are
+-- read raw from tables, and by indexing only from lutile's own values. methods_of(x) gives the names
+-- of a value's methods where its class is known, as a plan's is: besides these, only fields of the
+-- table itself are offered, and those after a dot.
 
 local lutile = require "lutile"
 
@@ -41,15 +43,27 @@ local function collect_table(words, x)
   while type(x) == "table" and not seen[x] do
     seen[x] = true
     for name in next, x do
-      if type(name) == "string" and name:find "^[%a_][%w_]*$" then words[name] = true end
+      if type(name) == "string" and name:find "^[%a_][%w_]*$" and not name:find "^__" then
+        words[name] = true
+      end
     end
     local meta = debug.getmetatable(x)
     x = type(meta) == "table" and rawget(meta, "__index")
   end
 end
 
-local function collect(words, x)
+-- The methods of a class, and after a dot the fields of the table itself.
+local function collect_instance(words, x, methods, is_method)
+  for _, name in ipairs(methods) do words[name] = true end
+  for name in next, is_method and {} or x do
+    if type(name) == "string" then words[name] = true end
+  end
+end
+
+local function collect(words, x, methods_of, is_method)
   if is_value(x) then return collect_value(words, x) end
+  local methods = methods_of and methods_of(x)
+  if methods then return collect_instance(words, x, methods, is_method) end
   if type(x) == "table" then return collect_table(words, x) end
   local meta = debug.getmetatable(x)
   collect_table(words, type(meta) == "table" and rawget(meta, "__index"))
@@ -87,10 +101,10 @@ local function with_prefix(words, prefix)
 end
 
 -- The words after 'chain' and a dot or colon; without a chain, after an operator or a space.
-local function candidates(chain, before)
+local function candidates(chain, before, methods_of)
   local words = {}
   if chain then
-    collect(words, evaluate(chain))
+    collect(words, evaluate(chain), methods_of, before:find ":$")
   elseif not before:find "[%.:]$" or before:find "%.%.$" then
     collect_table(words, _G)
     for _, word in ipairs(KEYWORDS) do words[word] = true end
@@ -98,11 +112,11 @@ local function candidates(chain, before)
   return words
 end
 
-local function complete(text)
+local function complete(text, methods_of)
   local before, prefix = text:match "^(.-)([%a_]?[%w_]*)$"
   local chain = before:match "([%a_][%w_%.]*)[%.:]$"
   if chain and chain:find "%.$" then chain = nil end -- the operator ..
-  return with_prefix(candidates(chain, before), prefix), #prefix
+  return with_prefix(candidates(chain, before, methods_of), prefix), #prefix
 end
 
 return complete

@@ -2,6 +2,7 @@
 -- other functions in Lua the comment above them.
 
 local lutile = require "lutile"
+local complete = require "lutile.complete"
 
 local M = {}
 
@@ -15,11 +16,14 @@ local function plain_name(owner, separator, name)
   return owner .. separator .. name
 end
 
+-- The name of a method without its class's; nil of other names.
+local function method_name(plain) return plain:match ":(.*)" end
+
 local function add_entry(entries, plain, arguments, lines, options)
   local entry = { name = plain, signature = plain .. arguments, options = options }
   entry.text = table.concat(lines, " ")
   entries[#entries + 1], entries[plain] = entry, entry
-  local method = plain:match ":(.*)"
+  local method = method_name(plain)
   if method and not entries[method] then entries[method] = entry end
 end
 
@@ -33,16 +37,20 @@ local function split_type(text)
   return kind, rest
 end
 
--- Classes by name: a list of fields, { name, text }, which is the type where nothing is said.
+-- Classes by name, and by that of the table with their functions, their owner: a list of fields,
+-- { name, text }, which is the type where nothing is said.
 local function parse_classes(text)
   local classes, class, before = {}, nil, ""
   for line in text:gmatch "[^\n]*" do
     local name, parent = line:match "^%-%-%-@class ([%w_.]+):? ?([%w_.]*)"
     local of_field, rest = line:match "^%-%-%-@field ([%w_]+)%??%s+(.*)$"
     local more = line:match "^%-%-%-([^@|].*)$"
+    local owner = line:match "^local (%w+) = {}"
     if name then
-      class = { parent = parent }
+      class = { parent = parent, text = before }
       classes[name] = class
+    elseif owner and class then
+      class.owner, classes[owner], classes[#classes + 1] = owner, class, class
     elseif of_field and class then
       local kind, said = split_type(rest)
       said = before .. said
@@ -71,8 +79,8 @@ local function options_of(classes, line)
   return name and fields_of(classes, name)
 end
 
--- Entries in the order of the text, and by name: { name, signature, text, options }. A method of a
--- class is found as "class:method", and as "method" where no function has that name.
+-- Entries in the order of the text, and by name: { name, signature, text, options }; and classes. A
+-- method of a class is found as "class:method", and as "method" where no function has that name.
 function M.parse(text)
   local classes, entries, lines, options = parse_classes(text), {}, {}, nil
   for line in text:gmatch "[^\n]*" do
@@ -88,7 +96,29 @@ function M.parse(text)
       lines, options = {}, nil
     end
   end
-  return entries
+  return entries, classes
+end
+
+-- The names of a class's functions, those of its parents after its own; and by these its entries.
+local function functions_of(entries, classes, class)
+  local names = {}
+  while class do
+    for _, entry in ipairs(class.owner and entries or {}) do
+      local owner, name = entry.name:match "^(%w+)[.:](.*)$"
+      if owner == class.owner and not names[name] then
+        names[#names + 1], names[name] = name, entry
+      end
+    end
+    class = classes[class.parent]
+  end
+  return names
+end
+
+-- The class of a table that lutile made, by its metatable's name.
+local function class_of(classes, x)
+  local meta = debug.getmetatable(x)
+  local name = type(x) == "table" and type(meta) == "table" and rawget(meta, "__name")
+  return name and classes[name]
 end
 
 -- ---- Text -------------------------------------------------------------------------------------
@@ -116,22 +146,55 @@ local function describe_option(option)
 end
 
 local function describe_entry(entry)
-  local lines = { entry.signature, wrap(entry.text, "  ") }
+  local lines = { entry.signature, entry.text ~= "" and wrap(entry.text, "  ") or nil }
   for _, option in ipairs(entry.options or {}) do lines[#lines + 1] = describe_option(option) end
   return table.concat(lines, "\n")
 end
 
-local function names_of(entries)
-  local names = {}
-  for _, entry in ipairs(entries) do
-    if not entry.name:find ":" then names[#names + 1] = entry.name end
-  end
-  return table.concat(names, "  ")
+-- "Plan: run prepare ...": the functions of a class.
+local function describe_functions(entries, classes, class)
+  return wrap(class.owner .. ": " .. table.concat(functions_of(entries, classes, class), " "), "  ")
 end
 
-local function describe_all(entries)
-  return "help(composition) or help \"composition\" explains a name, help(L) a value. The names:\n"
-    .. wrap(names_of(entries), "  ")
+local function describe_all(entries, classes)
+  local names = {}
+  for _, entry in ipairs(entries) do
+    if not entry.name:find "[.:]" then names[#names + 1] = entry.name end
+  end
+  local lines = { "help(composition) or help \"composition\" explains a name, help(L) a value. The "
+    .. "names:", wrap(table.concat(names, " "), "  ") }
+  for _, class in ipairs(classes) do
+    local line = describe_functions(entries, classes, class)
+    if not line:find ":$" then lines[#lines + 1] = line end
+  end
+  return table.concat(lines, "\n")
+end
+
+-- A class, or a part of the module: what it is, its functions, its fields.
+local function describe_class(entries, classes, class)
+  return describe_entry { signature = describe_functions(entries, classes, class):sub(3),
+    text = class.text, options = class }
+end
+
+-- The entry of a method by a class's name: its own, its parents', or one of a class that is like it
+-- (a plan's, which only grouped plans have).
+local function method_of(entries, classes, owner, method)
+  local class, entry = classes[owner], entries[method]
+  if not class then return nil end
+  return functions_of(entries, classes, class)[method]
+    or entry and method_name(entry.name) and entry
+end
+
+-- What a name says, with or without "lutile.", with a dot or a colon: a function or a class.
+local function describe_name(said, entries, classes)
+  local name = said:gsub("^lutile%.", ""):gsub("^cuda%.(%u)", "%1")
+  for _, key in ipairs { name, (name:gsub("^%l", string.upper)) } do
+    local owner, method = key:match "^(%w+)[.:](.*)$"
+    local entry = entries[key] or owner and method_of(entries, classes, owner, method)
+    if entry then return describe_entry(entry) end
+    if classes[key] then return describe_class(entries, classes, classes[key]) end
+  end
+  return ("no help on %q: help() lists the names"):format(said)
 end
 
 -- ---- Values -----------------------------------------------------------------------------------
@@ -206,12 +269,15 @@ end
 
 -- Nil for what has none of the methods.
 local function describe_value(x, entries)
-  local methods = {}
+  local names = {}
   for _, entry in ipairs(entries) do
-    if has_method(x, entry.name) then methods[#methods + 1] = entry end
+    local name = method_name(entry.name) or entry.name
+    if not names[name] and has_method(x, name) then
+      names[#names + 1], names[name] = name, true
+    end
   end
-  if #methods == 0 then return nil end
-  return tostring(x) .. "\n" .. wrap("methods: " .. names_of(methods), "  ")
+  if #names == 0 then return nil end
+  return tostring(x) .. "\n" .. wrap("methods: " .. table.concat(names, "  "), "  ")
 end
 
 local function describe_function(f, entries, embedded)
@@ -220,26 +286,44 @@ local function describe_function(f, entries, embedded)
   return describe_lua_function(f, embedded)
 end
 
-local function describe(x, entries, embedded)
-  if rawequal(x, lutile) then return describe_all(entries) end
-  local kind, text = type(x), nil
-  if kind == "string" then
-    text = entries[x] and describe_entry(entries[x])
-    return text or ("no help on %q: help() lists the names"):format(x)
-  end
+local function describe(x, entries, classes, embedded)
+  if rawequal(x, lutile) or x == "lutile" then return describe_all(entries, classes) end
+  local kind, class, text = type(x), class_of(classes, x), nil
+  if kind == "string" then return describe_name(x, entries, classes) end
+  if class then return describe_class(entries, classes, class) end
   if kind == "function" then text = describe_function(x, entries, embedded) end
   if kind == "table" then text = describe_table(x) end
   if kind == "userdata" then text = describe_value(x, entries) end
   return text or ("a %s, and none of lutile's: help() lists the names"):format(kind)
 end
 
--- The function help(...) over the annotations; 'embedded' gives the text of a module by its name.
+-- ---- The prompt ------------------------------------------------------------------------------
+
+-- The function help(...) over the annotations, which is as text what help() prints; and one for the
+-- names of a value's methods, where its class is known. 'embedded' gives a module's text by its name.
 function M.make(embedded)
-  local entries = M.parse(embedded "lutile.meta")
-  return function(...)
-    local none = select("#", ...) == 0
-    print(none and describe_all(entries) or describe((...), entries, embedded))
+  local entries, classes = M.parse(embedded "lutile.meta")
+  return setmetatable({}, {
+    __call = function(_, ...)
+      local none = select("#", ...) == 0
+      print(none and describe_all(entries, classes) or describe((...), entries, classes, embedded))
+    end,
+    __tostring = function() return describe_all(entries, classes) end,
+  }), function(x)
+    local class = class_of(classes, x)
+    return class and functions_of(entries, classes, class)
   end
+end
+
+-- Sets the globals of the prompt; gives the function that completes names.
+function M.open(globals, embedded)
+  local help, functions_of_value = M.make(embedded)
+  local leave = setmetatable({}, { __call = function(self) return self end,
+    __tostring = function() return "Ctrl-D or os.exit() leaves the prompt" end })
+  for name, x in pairs { help = help, exit = leave, quit = leave } do
+    if rawget(globals, name) == nil then globals[name] = x end
+  end
+  return function(text) return complete(text, functions_of_value) end
 end
 
 return M

@@ -1827,11 +1827,27 @@ function plan.gemm(options) end
 ---@class lutile.GroupedGemmOptions: lutile.CommonGemmOptions
 ---@field groups table[] A, B, C of each product, or M, N, K and majors, as plan.gemm takes them
 
----@class lutile.GroupedPlan
+---@class lutile.GroupedPlan: lutile.Plan
 ---@field shared? lutile.Plan of one launch for all products, on Hopper
 ---@field reasons string[]
----@field run fun(self: lutile.GroupedPlan, groups: lutile.Group[], options?: lutile.RunOptions)
----@field prepare fun(self: lutile.GroupedPlan, groups: lutile.Group[], options?: table): fun()
+local GroupedPlan = {}
+
+---Runs it, as a plan.
+---@param groups lutile.Group[]
+---@param options? lutile.RunOptions
+function GroupedPlan:run(groups, options) end
+
+---A function that runs it, as of a plan.
+---@param groups lutile.Group[]
+---@param options? lutile.RunOptions
+---@return fun()
+function GroupedPlan:prepare(groups, options) end
+
+---The plan.gemm of the i-th product, for its tensors.
+---@param group lutile.Group
+---@param i integer
+---@return lutile.Plan
+function GroupedPlan:single(group, i) end
 
 ---A list of products of any sizes, each as plan.gemm's; on Hopper, where TMA takes their matrices
 ---and these are alike, in one launch.

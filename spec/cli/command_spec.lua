@@ -148,6 +148,11 @@ describe("the globals of a script", function()
     assert.equal(r.name .. ":2: undefined global 'undefined_name'", r.err:match "^[^\n]*")
   end)
 
+  it("have no help, which is the prompt's", function()
+    assert.equal("(command line):1: undefined global 'help' (the prompt has it: lutile -i)",
+      execute("help(size)").err:match "^[^\n]*")
+  end)
+
   it("raise in functions and coroutines as well", function()
     local r = execute "print(pcall(coroutine.wrap(function() return no_such_name end)))"
     assert.equal("false\t(command line):1: undefined global 'no_such_name'\n", r.out)

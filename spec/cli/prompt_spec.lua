@@ -62,10 +62,25 @@ describe("the prompt", function()
     assert.equal(out, (prompt "help 'composition'\n"))
     assert.matches("^4:1\n  methods: .*%f[%w]complement%f[%W]", (prompt "help(make_layout(4))\n"))
     assert.matches("help%(composition%)", (prompt "help()\n"))
+    assert.equal((prompt "help()\n"), (prompt "help\n"))
     assert.matches("^M.load%(path%)\n  The tensor in ", (prompt "help(lutile.npy.load)\n"))
     assert.matches("^functions:\n  decode encode", (prompt "help(lutile.npy)\n"))
     assert.matches("^a function, and none", (prompt "help(print)\n"))
     assert.matches("^no help on \"nothing\"", (prompt "help 'nothing'\n"))
+  end)
+end)
+
+describe("leaving the prompt", function()
+  for _, word in ipairs { "exit", "quit", "exit()", "quit()" } do
+    it("is explained by " .. word, function()
+      local out, err = prompt(word .. "\n")
+      assert.same({ "Ctrl-D or os.exit() leaves the prompt\n", "" }, { out, err })
+    end)
+  end
+
+  it("is explained where the script has no such globals", function()
+    local r = run([[-i -e "_PROMPT, exit, help = '', 7, 8"]], "exit\nhelp\n")
+    assert.matches("\n7\n8\n\n$", r.out)
   end)
 end)
 

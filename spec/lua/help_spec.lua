@@ -18,6 +18,8 @@ describe("the annotations", function()
   local examples = { -- a value of each class
     TiledMMA = mma, ThrMMA = mma:get_slice(0), TiledCopy = copy, ThrCopy = copy:get_slice(0),
     Plan = lutile.plan.gemm { dtype = "f16", M = 16, N = 16, K = 16, arch = 80 },
+    GroupedPlan = lutile.plan.grouped_gemm { groups = { { M = 16, N = 16, K = 16 } },
+      dtype = "f16", arch = 80 },
   }
   -- Values of these are there where a device is.
   local of_devices = { Device = true, DeviceBuffer = true, Stream = true, Event = true,
@@ -82,9 +84,87 @@ describe("completion", function()
     it(("of %q"):format(text), function() assert.same(expected, { complete(text) }) end)
   end
 
+  it("has no metamethods", function()
+    _G.spec_object = setmetatable({}, { __index = { __index = 1, __call = 2, made = 3 } })
+    assert.same({ { "made" }, 0 }, { complete "spec_object." })
+  end)
+
+  it("has the methods of a plan's class, and after a dot the plan's own fields", function()
+    local _, methods_of = help.make(annotations)
+    _G.spec_plan = lutile.plan.gemm { dtype = "f16", M = 16, N = 16, K = 16, arch = 80 }
+    assert.same({ "compile_options", "prepare", "report", "run", "source", "svg", "with" },
+      (complete("spec_plan:", methods_of)))
+    assert.same({ "tile" }, (complete("spec_plan.til", methods_of)))
+    assert.same({}, (complete("spec_plan.fallb", methods_of)))
+    assert.same({ "single" }, (complete("spec_plan:si", function() return { "single" } end)))
+  end)
+
   it("calls nothing of the user's", function()
     _G.spec_trap = setmetatable({}, { __index = function() error "called" end })
     assert.same({ {}, 1 }, { complete "spec_trap.x" })
+  end)
+end)
+
+describe("help", function()
+  local explain, functions_of = help.make(annotations)
+
+  -- What help prints.
+  local function said(...)
+    local text, print = nil, _G.print
+    _G.print = function(x) text = x end
+    local good, why = pcall(explain, ...)
+    _G.print = print
+    assert.is_true(good, why)
+    return text
+  end
+
+  for name, first in pairs {
+    ["plan.gemm"] = "plan.gemm(options)",
+    ["lutile.plan.gemm"] = "plan.gemm(options)",
+    ["plan:gemm"] = "plan.gemm(options)",
+    ["lutile.size"] = "size(x, ...)",
+    ["Plan:with"] = "Plan:with(changes)",
+    ["Plan.with"] = "Plan:with(changes)",
+    ["plan:with"] = "Plan:with(changes)",
+    ["lutile.Plan.with"] = "Plan:with(changes)",
+    ["with"] = "Plan:with(changes)",
+    ["Plan:single"] = "GroupedPlan:single(group, i)",
+    ["GroupedPlan:svg"] = "Plan:svg(what)",
+    ["lutile.cuda.Kernel:resources"] = "Kernel:resources()",
+    ["Plan"] = "Plan: run prepare with report svg source compile_options",
+    ["plan"] = "plan: gemm grouped_gemm chained_gemm",
+    ["lutile.plan"] = "plan: gemm grouped_gemm chained_gemm",
+    ["Plan:size"] = 'no help on "Plan:size": help() lists the names',
+    ["nothing.at.all"] = 'no help on "nothing.at.all": help() lists the names',
+  } do
+    it("finds " .. name, function() assert.equal(first, said(name):match "^[^\n]*") end)
+  end
+
+  it("of a plan is that of its class", function()
+    local sizes = { dtype = "f16", M = 16, N = 16, K = 16, arch = 80 }
+    assert.equal(said "Plan", said(lutile.plan.gemm(sizes)))
+    assert.matches("\n  A table of layouts, numbers and reasons; .*\n  threads +integer\n",
+      said "Plan")
+    sizes.arch = 90
+    assert.equal(said "Plan", said(lutile.plan.gemm(sizes)))
+    assert.equal(said "Plan",
+      said(lutile.plan.chained_gemm { dtype = "f16", M = 64, N = 64, arch = 80 }))
+    local grouped = lutile.plan.grouped_gemm { groups = { { M = 16, N = 16, K = 16 } },
+      dtype = "f16", arch = 80 }
+    assert.matches("^GroupedPlan: run prepare single with ", said(grouped))
+    assert.is_falsy(functions_of {})
+  end)
+
+  it("of a value has its methods", function()
+    assert.matches("\n  methods: .*%f[%w]get_slice%f[%W]",
+      said(lutile.make_tiled_mma "UniversalFMA<f32>"))
+  end)
+
+  it("of nothing has all names, and is what help is as text", function()
+    assert.matches("\n  Plan: run prepare ", said())
+    assert.matches("\n  tuple dyn ", said())
+    assert.equal(said(), tostring(explain))
+    assert.equal(said(), said "lutile")
   end)
 end)
 

@@ -6,6 +6,7 @@
 #include <lua.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -46,6 +47,11 @@ static bool is_strict(lua_State *L, const lua_Debug *function) {
   return strict;
 }
 
+static int undefined_global(lua_State *L, const char *name) {
+  return luaL_error(L, "undefined global '%s'%s", name,
+                    strcmp(name, "help") == 0 ? " (the prompt has it: lutile -i)" : "");
+}
+
 /*
 ** __index of the globals. Only chunks of the command are held to it: modules may look for globals
 ** that are not there, as many do to learn which Lua they run on.
@@ -53,7 +59,7 @@ static bool is_strict(lua_State *L, const lua_Debug *function) {
 static int global_index(lua_State *L) {
   lua_Debug reader;
   if (lua_getstack(L, 1, &reader) && lua_getinfo(L, "S", &reader) && is_strict(L, &reader))
-    return luaL_error(L, "undefined global '%s'", luaL_tolstring(L, 2, NULL));
+    return undefined_global(L, luaL_tolstring(L, 2, NULL));
   lua_pushnil(L);
   return 1;
 }

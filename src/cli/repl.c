@@ -138,29 +138,20 @@ static int embedded_text(lua_State *L) {
   return 1;
 }
 
-/* Global 'help' explains names and values from the modules' own text. */
-static void open_help(lua_State *L) {
+/* Sets the globals 'help', 'exit', 'quit'; pushes the function that completes names. */
+static int open_globals(lua_State *L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "lutile.help");
   lua_call(L, 1, 1);
-  lua_getfield(L, -1, "make");
+  lua_getfield(L, -1, "open");
+  lua_pushglobaltable(L);
   lua_pushcfunction(L, embedded_text);
-  lua_call(L, 1, 1);
-  lua_setglobal(L, "help");
-  lua_pop(L, 1);
-}
-
-/* Pushes the function that completes names, and returns its place. */
-static int open_completion(lua_State *L) {
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, "lutile.complete");
-  lua_call(L, 1, 1);
+  lua_call(L, 2, 1);
   return lua_gettop(L);
 }
 
 void ltC_run_prompt(lua_State *L) {
-  open_help(L);
-  ltC_editor *editor = ltC_open_editor(L, open_completion(L));
+  ltC_editor *editor = ltC_open_editor(L, open_globals(L));
   int base = lua_gettop(L);
   for (;;) {
     int status;

@@ -45,7 +45,7 @@ M.cache = driver.cache
 M.statistics = driver.statistics
 M.synchronize = driver.synchronize
 
-local Device = {}
+local Device = { __name = "lutile.cuda.Device" }
 Device.__index = Device
 
 function Device:__tostring()

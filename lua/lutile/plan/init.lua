@@ -35,7 +35,10 @@ local function method(name, f)
   end)
 end
 
+-- The classes that lutile.meta has of them.
+chained_gemm.Plan.__name, grouped_gemm.Plan.__name = "lutile.Plan", "lutile.GroupedPlan"
 for _, family in pairs(gemm.families) do
+  family.Plan.__name = "lutile.Plan"
   family.Plan.run = method("run", run.gemm)
   family.Plan.prepare = method("prepare", run.prepare)
 end
