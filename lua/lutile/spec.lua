@@ -14,6 +14,21 @@ local luassert = require "luassert"
 
 local M = {}
 
+-- ---- Arguments ------------------------------------------------------------------------------
+
+local FORMS = { layout_equal = "two layouts", equivalent = "two layouts",
+  covers = "a TiledCopy and a tile: covers(tiled_copy, tile)",
+  bank_conflict_free = "a layout and a TiledCopy: bank_conflict_free(layout, tiled_copy)",
+  race_free = "a kernel, launch's options and arguments: race_free(f, {block = 32}, ...)" }
+
+local function check(name, good)
+  if not good then error(("assert.%s takes %s"):format(name, FORMS[name]), 0) end
+end
+
+local function is_tiled_copy(x)
+  return getmetatable(x) == "lutile copy" and pcall(function() return x.get_slice end)
+end
+
 -- Layouts may be given as text.
 local function layout_of(x)
   if type(x) == "string" then return lutile.parse(x) end
@@ -45,12 +60,14 @@ end
 
 --- Same shape and stride, tree for tree and flag for flag.
 function M.layout_equal(expected, actual)
+  check("layout_equal", expected ~= nil and actual ~= nil)
   expected, actual = layout_of(expected), layout_of(actual)
   return expected == actual, "Layouts are not equal.\n" .. describe_pair(expected, actual)
 end
 
 --- The same function on indices.
 function M.equivalent(expected, actual)
+  check("equivalent", expected ~= nil and actual ~= nil)
   expected, actual = layout_of(expected), layout_of(actual)
   return lutile.equivalent(expected, actual),
     "Layouts are not the same function.\n" .. describe_pair(expected, actual)
@@ -74,6 +91,7 @@ end
 
 --- Each element of the tile is moved once, and nothing outside of it.
 function M.covers(copy, tile)
+  check("covers", is_tiled_copy(copy) and tile ~= nil)
   local counts, index = count_writes(copy, tile)
   local size = lutile.size(index)
   for i = 0, size - 1 do
@@ -117,6 +135,7 @@ end
 
 --- No request of the copy takes more passes over the banks than its bytes need.
 function M.bank_conflict_free(layout, copy)
+  check("bank_conflict_free", layout ~= nil and is_tiled_copy(copy))
   layout = layout_of(layout)
   local counted = run_copy(layout, copy)
   local wanted = copy.name:find "STSM" and "write" or "read"
@@ -134,15 +153,16 @@ end
 
 --- The kernel runs through, and the executor's checks find nothing.
 function M.race_free(kernel, options, ...)
+  check("race_free", type(kernel) == "function" and type(options) == "table")
   local passed, message = pcall(lutile.launch, kernel, options, ...)
   return passed, ("The kernel did not pass the executor's checks: %s"):format(tostring(message))
 end
 
 -- ---- Registration ---------------------------------------------------------------------------
 
-for name, check in pairs(M) do
+for name, assertion in pairs(M) do
   luassert:register("assertion", name, function(state, arguments)
-    local holds, message = check(table.unpack(arguments, 1, arguments.n))
+    local holds, message = assertion(table.unpack(arguments, 1, arguments.n))
     state.failure_message = state.mod and message
       or ("%s was expected to fail"):format(name)
     return holds

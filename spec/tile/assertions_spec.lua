@@ -62,4 +62,27 @@ describe("the assertion", function()
     assert.matches("^The kernel did not pass the executor's checks: .*thread",
       message_of("race_free", kernel, { block = 32 }, false))
   end)
+
+  local layout = lutile.make_layout { 4, 8 }
+  for message, arguments in pairs {
+    ["layout_equal takes two layouts"] = { layout },
+    ["equivalent takes two layouts"] = { layout },
+    ["covers takes a TiledCopy and a tile: covers(tiled_copy, tile)"] = { layout, 33 },
+    ["bank_conflict_free takes a layout and a TiledCopy: bank_conflict_free(layout, tiled_copy)"] =
+      { layout },
+    ["race_free takes a kernel, launch's options and arguments: race_free(f, {block = 32}, ...)"] =
+      { print },
+  } do
+    local name = message:match "^[%a_]+"
+    it(name .. " says what it takes", function()
+      assert.has_error(function() assert[name](table.unpack(arguments)) end, "assert." .. message)
+    end)
+  end
+
+  it("covers takes no atom, and wants a tile", function()
+    for _, arguments in ipairs { { atom, { 8, 8 } }, { copy }, { nil, { 8, 8 } } } do
+      assert.has_error(function() assert.covers(arguments[1], arguments[2]) end,
+        "assert.covers takes a TiledCopy and a tile: covers(tiled_copy, tile)")
+    end
+  end)
 end)
