@@ -357,7 +357,7 @@ describe("gemm_sm90 says", function()
       d_layout = make_layout({ { 20, 8 }, 64 }, { { 64, 4096 }, 1 }) },
     ["cluster: 2x2, where one of the two is 1"] = { dtype = "f16", cluster = { 2, 2 } },
     ["cluster: 1x16, where 8 blocks are the most"] = { dtype = "f16", cluster = { 1, 16 } },
-    ["1 stages, where one is loaded while another is multiplied: 2 at least"] =
+    ["stages is 1, where one is loaded while another is multiplied: 2 at least"] =
       { dtype = "f16", stages = 1 },
     ["promote: 3 MMAs of sums of f32, where multiples of 4 of f32 there are"] =
       { dtype = "e4m3", promote = 3 },

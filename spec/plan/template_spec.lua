@@ -67,8 +67,9 @@ describe("plan.gemm", function()
       assert.equal(tile, table.concat(p.tile, "x"))
       assert.equal(in_turn, p.ping_pong)
       local text = tostring(p)
-      assert.truthy(text:find(("why: tile %dx%d, consumers %s"):format(p.tile[1], p.tile[2],
-        in_turn and "take turns" or "share each"), 1, true))
+      assert.truthy(text:find(("why: tile %dx%d, %s"):format(p.tile[1], p.tile[2],
+        in_turn and "consumers take turns" or p.consumers == 1 and "one consumer"
+        or "consumers share each"), 1, true))
       assert.equal(obstacle ~= nil, text:find("why: not tile ", 1, true) ~= nil)
       if obstacle then assert.truthy(text:find("why: not tile " .. obstacle, 1, true)) end
     end)
@@ -132,6 +133,11 @@ describe("plan.gemm", function()
     end
   end)
 
+  it("gives long times in milliseconds", function()
+    local p = gemm { M = 65536, N = 65536, K = 16384, multiprocessors = 132 }
+    assert.matches(": %d%d%d?%.%d ms on 132 multiprocessors, by the model$", p.reasons[#p.reasons])
+  end)
+
   it("says what the model has chosen, and how long it takes where it has chosen all", function()
     local function reason(options)
       options.M, options.N, options.K, options.multiprocessors = 4096, 4096, 4096, 132
@@ -143,6 +149,7 @@ describe("plan.gemm", function()
     assert.equal("tile 128x256, consumers share each, in clusters of 2x1", reason { stages = 3 })
     assert.equal("tile 128x256, consumers share each, in clusters of 2x1, in up to 9 parts along K",
       reason { splits = 9 })
+    assert.matches("^tile 64x128, one consumer", reason { promote = 4, stages = 8 })
     local mma_sync = { template = "gemm_sm80.cu", warps = { 4, 2 }, stages = 2 }
     assert.matches("4x2 warps, 2 stages", reason(mma_sync), 1, true)
   end)

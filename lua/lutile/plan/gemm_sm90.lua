@@ -383,7 +383,7 @@ local function find_shared_bytes(p)
     + p.notes * (2 * BARRIER_BYTES + NOTE_BYTES)
   p.stages = p.stages or (SHARED_LIMIT - rest) // stage
   if p.stages < 2 then
-    fail("%d stages, where one is loaded while another is multiplied: 2 at least", p.stages)
+    fail("stages is %d, where one is loaded while another is multiplied: 2 at least", p.stages)
   end
   p.shared_bytes = p.stages * stage + rest
   if p.shared_bytes > SHARED_LIMIT then

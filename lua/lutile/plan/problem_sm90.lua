@@ -88,16 +88,22 @@ local function sizes_of(p, a, b, d)
   return sizes
 end
 
-local function reason_of(p, c)
+local function text_of_time(us)
+  local form = us < 100 and "%.1f us" or us < 1e4 and "%.0f us" or "%.1f ms"
+  return form:format(us < 1e4 and us or us / 1000)
+end
+
+local function reason_of(p, c, consumers)
   local is_models = not (p.options.splits or p.options.stages or p.options.cluster
     or p.options.group or p.options.skew or p.options.ping_pong ~= nil or p.options.promote)
   local is_timed = c.time and is_models
   return ("tile %dx%d, %s%s%s%s"):format(p.tile[1], p.tile[2],
-    p.ping_pong and "consumers take turns" or "consumers share each",
+    p.ping_pong and "consumers take turns" or consumers > 1 and "consumers share each"
+      or "one consumer",
     p.cluster and (", in clusters of %dx%d"):format(p.cluster[1], p.cluster[2]) or "",
     p.splits > 1 and (", in up to %d parts along K"):format(p.splits) or "",
-    is_timed and (c.time < 100 and ": %.1f us" or ": %.0f us"):format(c.time)
-      .. (" on %d multiprocessors, by the model"):format(p.multiprocessors)
+    is_timed and (": %s on %d multiprocessors, by the model"):format(text_of_time(c.time),
+      p.multiprocessors)
       or p.count_blocks and "" or ": sizes are known at launch only")
 end
 
@@ -117,8 +123,9 @@ local function plan_of(p, c, sizes)
     if p[name] == nil then p[name] = value end
   end
   p.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
-  p.reasons[#p.reasons + 1] = reason_of(p, c)
-  return gemm_sm90.new(p)
+  local plan = gemm_sm90.new(p)
+  plan.reasons[#plan.reasons + 1] = reason_of(p, c, plan.consumers)
+  return plan
 end
 
 -- The plan with the first tile with which all that the script says can be; of the best one's
