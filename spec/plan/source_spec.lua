@@ -136,9 +136,19 @@ describe("plan.gemm", function()
     for _, what in ipairs { "mma", "A.shared", "B.copy" } do
       assert.truthy(p:svg(what):find "^<svg")
     end
-    assert.error_matches(function() p:svg "C.shared" end, "no picture 'C.shared'")
+    assert.error_matches(function() p:svg "C.shared" end,
+      "^plan:svg: no picture 'C.shared'")
     assert.error_matches(function() p:svg(3) end, "no picture '3'")
   end)
+
+  for _, name in ipairs { "with", "report", "svg", "source", "compile_options", "kernel", "run",
+    "prepare" } do
+    it("is what is missing where a dot stands before " .. name, function()
+      local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 80 }
+      local message = ("^plan:%s: a plan expected, got nil "):format(name)
+      assert.error_matches(function() p[name]() end, message)
+    end)
+  end
 
   it("is changed by 'with'", function()
     local p = plan.gemm { dtype = "f16", M = 4096, N = 4096, K = 4096, arch = 90 }

@@ -18,8 +18,8 @@ function M.svg(p, what)
   local name, part = tostring(what):match "^(%a+)%.(%a+)$"
   local o = name and p[name]
   if not (type(o) == "table" and (part == "shared" or part == "copy") and o[part]) then
-    error(("svg: no picture '%s': 'mma', 'A.shared', 'B.shared'%s there are"):format(
-      tostring(what), p.A.copy and ", 'A.copy', 'B.copy'" or ", 'D.shared'"), 2)
+    error(("no picture '%s': 'mma', 'A.shared', 'B.shared'%s there are"):format(
+      tostring(what), p.A.copy and ", 'A.copy', 'B.copy'" or ", 'D.shared'"), 0)
   end
   if part == "shared" then return lutile.svg(o.shared, { banks = 8 * o.bytes }) end
   return lutile.svg(o.copy, lutile.make_layout { o.rows, o.k })

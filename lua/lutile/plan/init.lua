@@ -42,7 +42,9 @@ for _, family in pairs(gemm.families) do
   family.Plan.run = method("run", run.gemm)
   family.Plan.prepare = method("prepare", run.prepare)
 end
-base.with = method("with", base.with)
+for _, name in ipairs { "with", "report", "svg", "source", "compile_options", "kernel" } do
+  base[name] = method(name, base[name])
+end
 grouped_gemm.Plan.run = method("run", run_grouped.run)
 grouped_gemm.Plan.prepare = method("prepare", run_grouped.prepare)
 chained_gemm.Plan.run = method("run", run.chained_gemm)
