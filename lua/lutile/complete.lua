@@ -2,9 +2,9 @@
 --
 -- complete(text [, methods_of]) returns the words that may stand at the end of 'text', sorted, and
 -- the number of their bytes that 'text' has already. Nothing of the user's is called: fields are
--- read raw from tables, and by indexing only from lutile's own values. methods_of(x) gives the names
--- of a value's methods where its class is known, as a plan's is: besides these, only fields of the
--- table itself are offered, and those after a dot.
+-- read raw from tables, and by indexing only from lutile's own values. methods_of(x) gives the
+-- names of a value's methods where its class is known, as a plan's is: besides these, only fields
+-- of the table itself are offered, and those after a dot.
 
 local lutile = require "lutile"
 

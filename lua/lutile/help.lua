@@ -300,8 +300,8 @@ end
 -- ---- The prompt ------------------------------------------------------------------------------
 
 -- The function help(...) over the annotations, which is as text what help() prints; and one for the
--- names of a value's methods, where its class is known. 'embedded' gives the text of a module by its
--- name.
+-- names of a value's methods, where its class is known. 'embedded' gives the text of a module by
+-- its name.
 function M.make(embedded)
   local entries, classes = M.parse(embedded "lutile.meta")
   return setmetatable({}, {

@@ -32,6 +32,14 @@ describe("without a driver", function()
     assert.not_equal(0, result.code)
     assert.matches("%(command line%):1: %w", result.err)
   end)
+  it("a plan's kernel is refused under the name that the script has called", function()
+    local result = command.run("-e 'lutile.plan.gemm{M=16,N=16,K=16,dtype=\"f16\"}:kernel()'", nil,
+      "LUTILE_CUDA=off")
+    assert.matches("^%(command line%):1: plan:kernel: %w", result.err)
+    result = command.run("-e 'lutile.plan.gemm{M=16,N=16,K=16,dtype=\"f16\"}:kernel(0)'", nil,
+      "LUTILE_CUDA=off")
+    assert.matches("^%(command line%):1: plan:kernel: %w", result.err)
+  end)
   it("kernels compile for an architecture that is named", function()
     local result = command.run("-e 'lutile.cuda.compile { name = \"f\", source = \"\" }'", nil,
       "LUTILE_CUDA=off")
@@ -246,6 +254,20 @@ extern "C" __global__ void f(lutile::tensor<float, layout::A> a, int n, float x,
                              layout::A l, unsigned char c, type::T h, bool b) {}
 ]==] }
 ]]
+
+describe("a kernel", function()
+  it_pretends("says what it has where a field is none of these", function()
+    local result = run(KERNEL .. [[
+try(function() return k.registers end)
+for _, name in ipairs { "name", "arch", "key", "origin", "device", "source", "parameters", "launch",
+  "resources", "occupancy", "image" } do
+  local x = k[name]
+end
+]])
+    assert.equal("a kernel has no field 'registers': name, arch, key, origin, device, source, "
+      .. "parameters and launch, resources, occupancy, image there are\n", result.out)
+  end)
+end)
 
 describe("launches", function()
   it_pretends("pass arguments as the kernel has them", function()

@@ -78,3 +78,39 @@ describe("all that take options say so", function()
     end)
   end
 end)
+
+describe("what takes a table of other things", function()
+  local cuda = lutile.cuda
+  local layout = lutile.make_layout { 4, 8 }
+  local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 80 }
+  local built, why = pcall(function() return require "lutile.cuda.driver".cache() end)
+  local it_with_cuda = built and it or function(name) pending(name .. ": " .. tostring(why)) end
+
+  for message, f in pairs {
+    ["compile: that is a plan: p:compile_options() is what to compile"] = function()
+      cuda.compile(p)
+    end,
+    ["compile_all: that is a plan: p:compile_options() is what to compile"] = function()
+      cuda.compile_all(p)
+    end,
+    ["compile_all: a list of tables expected, got one with names"] = function()
+      cuda.compile_all { name = "f", source = "" }
+    end,
+    ["bad argument #2 to 'cuda.emit' (string expected, got no value)"] = function()
+      cuda.emit(layout)
+    end,
+    ["tensor: element type or buffer expected, got nil"] = function() cuda.tensor(nil, layout) end,
+  } do
+    it_with_cuda("says so: " .. message, function()
+      local good, said = pcall(f)
+      assert.is_false(good)
+      assert.equal(message, (said:gsub("^%S+:%d+: ", "")))
+    end)
+  end
+
+  it_with_cuda("says it of each plan in a list", function()
+    local kernels, errors = cuda.compile_all { p }
+    assert.same({ { false },
+      { "compile: that is a plan: p:compile_options() is what to compile" } }, { kernels, errors })
+  end)
+end)

@@ -431,7 +431,10 @@ static int kernel_index(lua_State *L) {
   if (push_field(L, k, name) == 1) return 1;
   lua_getiuservalue(L, 1, 1);
   if (lua_getfield(L, -1, name) != LUA_TNIL) return 1;
-  return luaL_error(L, "a kernel has no field '%s'", name);
+  return luaL_error(L,
+                    "a kernel has no field '%s': name, arch, key, origin, device, source, "
+                    "parameters and launch, resources, occupancy, image there are",
+                    name);
 }
 
 static int kernel_tostring(lua_State *L) {

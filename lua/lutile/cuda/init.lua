@@ -20,10 +20,11 @@ local function calling_level()
   return level - 1
 end
 
--- A message without the place in this library that it comes from.
+-- A message without the place in this library that it comes from, and the driver's name.
 local function own_message(message)
   if type(message) ~= "string" then error(message, 0) end
-  return (message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", ""))
+  message = message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", "")
+  return (message:gsub("'lutile%.cuda%.driver%.", "'cuda."))
 end
 
 -- An error of this module's own functions is the calling script's.
@@ -92,6 +93,7 @@ M.limit = guard(function(bytes, device) return driver.limit(bytes, device_of(dev
 
 -- tensor(dtype, layout [, device]) with memory of its own; tensor(buffer, layout).
 M.tensor = guard(function(data, layout, device)
+  if data == nil then error("tensor: element type or buffer expected, got nil", 0) end
   if type(data) ~= "string" then return driver.view(data, data:dtype(), 0, layout) end
   local buffer = driver.buffer(data, driver.extent(layout), device_of(device))
   return driver.view(buffer, data, 0, layout)
@@ -144,10 +146,17 @@ local FIELDS = { source = "string", file = "string", name = "string", layouts = 
   values = "table", types = "table", arch = true, options = "table", index = "number",
   prelude = "string", device = true }
 
+local function refuse_plan(name, x)
+  if x.compile_options then
+    error(name .. ": that is a plan: p:compile_options() is what to compile", 0)
+  end
+end
+
 local function check_fields(spec)
   if type(spec) ~= "table" then
     error(("compile: a table expected, got %s"):format(type(spec)), 0)
   end
+  refuse_plan("compile", spec)
   for key, value in pairs(spec) do
     local wanted = FIELDS[key]
     if not wanted then error("compile: " .. no_option(key, FIELDS), 0) end
@@ -258,6 +267,10 @@ local OF_BATCH = { threads = true, progress = true }
 local function check_batch_options(specs, options)
   if type(specs) ~= "table" then
     error(("compile_all: a list of tables expected, got %s"):format(type(specs)), 0)
+  end
+  refuse_plan("compile_all", specs)
+  if #specs == 0 and next(specs) ~= nil then
+    error("compile_all: a list of tables expected, got one with names", 0)
   end
   if type(options) ~= "table" then
     error(("compile_all: a table of options expected, got %s"):format(type(options)), 0)
