@@ -1843,9 +1843,9 @@ function GroupedPlan:run(groups, options) end
 ---@return fun()
 function GroupedPlan:prepare(groups, options) end
 
----The plan.gemm of the i-th product, for its tensors.
----@param group lutile.Group
----@param i integer
+---The plan.gemm of the i-th product, for its tensors; of i alone, as the plan has it.
+---@param group lutile.Group|integer
+---@param i? integer
 ---@return lutile.Plan
 function GroupedPlan:single(group, i) end
 

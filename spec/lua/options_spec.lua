@@ -96,7 +96,7 @@ describe("what takes a table of other things", function()
     ["compile_all: a list of tables expected, got one with names"] = function()
       cuda.compile_all { name = "f", source = "" }
     end,
-    ["bad argument #2 to 'cuda.emit' (string expected, got no value)"] = function()
+    ["emit: the type's name expected as #2, got nil"] = function()
       cuda.emit(layout)
     end,
     ["tensor: element type or buffer expected, got nil"] = function() cuda.tensor(nil, layout) end,

@@ -20,11 +20,10 @@ local function calling_level()
   return level - 1
 end
 
--- A message without the place in this library that it comes from, and the driver's name.
+-- A message without the place in this library that it comes from.
 local function own_message(message)
   if type(message) ~= "string" then error(message, 0) end
-  message = message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", "")
-  return (message:gsub("'lutile%.cuda%.driver%.", "'cuda."))
+  return (message:gsub("^lutile%.[%w_.]*:%d+: ", ""):gsub("%s+$", ""))
 end
 
 -- An error of this module's own functions is the calling script's.
@@ -314,6 +313,11 @@ end)
 copies.compile = M.compile
 
 -- The type that a layout is written as, as text: emit(layout, name [, bits of its integers]).
-M.emit = guard(driver.emit)
+M.emit = guard(function(layout, name, bits)
+  if type(name) ~= "string" then
+    error(("emit: the type's name expected as #2, got %s"):format(type(name)), 0)
+  end
+  return driver.emit(layout, name, bits)
+end)
 
 return M
