@@ -2,6 +2,8 @@
 
 local MOST_EDITS = 2
 local LEAST_PREFIX = 3 -- letters
+local MOST_LETTERS = 20 -- that one name has more than the other
+local MOST_SHOWN = 60
 
 -- Letters to replace, leave out or put in until a is b.
 local function distance(a, b)
@@ -25,6 +27,7 @@ end
 
 -- How far a known name is from what was said; nil where it is another word.
 local function distance_of(said, name)
+  if math.abs(#said - #name) > MOST_LETTERS then return nil end
   said, name = said:lower(), name:lower()
   local edits = distance(said, name)
   if edits <= MOST_EDITS and 2 * edits <= math.max(#said, #name) then return edits end
@@ -42,11 +45,13 @@ end
 
 -- The message for an option 'said', where the keys of 'known' are those there are.
 return function(said, known)
+  local is_name = type(said) == "string"
   said = tostring(said)
   local names = {}
   for name in pairs(known) do names[#names + 1] = name end
   table.sort(names)
-  local meant = nearest(said, names)
+  local meant = is_name and nearest(said, names)
+  if #said > MOST_SHOWN then said = said:sub(1, MOST_SHOWN) .. "..." end
   return ("no option '%s' (%s)"):format(said, meant and ("did you mean '%s'?"):format(meant)
     or "there are " .. table.concat(names, ", "))
 end

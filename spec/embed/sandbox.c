@@ -41,6 +41,15 @@ static const struct {
      "3.0"},
     {"return type(collectgarbage('count'))", "number"},
     {"return tostring(require 'lutile.print' ~= nil)", "true"},
+    {"local p = lutile.plan.gemm{M = 64, N = 64, K = 64, dtype = 'f16', arch = 90} "
+     "return p.template .. #p:block():sub(1, 9)",
+     "gemm_sm90.cu9"},
+    {"local p = lutile.plan.gemm{M = 64, N = 64, K = 64, dtype = 'f16', arch = 80} "
+     "return p.template .. #p:block():sub(1, 9)",
+     "gemm_sm80.cu9"},
+    {"return (select(2, pcall(lutile.plan.gemm, {M = 64, N = 64, K = 64, dtype = 'f16', arch = 80, "
+     "tile = {1, 2, 3}})):match('is 1: a multiple'))",
+     "is 1: a multiple"},
 };
 
 static void test_work(test *t, lua_State *L) {

@@ -191,10 +191,10 @@ describe("plan.gemm", function()
 
   it("takes eight warps for a tile whose sums four have no registers for", function()
     for tile, warps in pairs { ["64x64"] = "2x2", ["128x128"] = "2x2", ["128x256"] = "2x4",
-      ["256x128"] = "4x2", ["224x128"] = "2x4", ["128x208"] = "4x2", ["160x176"] = "2x2" } do
+      ["256x128"] = "4x2", ["160x128"] = "2x4", ["192x128"] = "4x2", ["64x96"] = "2x2" } do
       local m, n = tile:match "(%d+)x(%d+)"
       local p = gemm { M = 4096, N = 4096, K = 4096, template = "gemm_sm80.cu",
-        tile = { math.tointeger(m), math.tointeger(n), 32 } }
+        tile = { math.tointeger(m), math.tointeger(n), 64 }, stages = 2 }
       assert.equal(warps, table.concat(p.warps, "x"))
     end
   end)
@@ -344,13 +344,29 @@ describe("plan.gemm for gemm_sm80.cu", function()
 
   for message, changes in pairs {
     ["plan.gemm: blocks: 4 of 147456 bytes of shared memory each, where a multiprocessor has room "
-      .. "for 1"] = { blocks = 4 },
+      .. "for 1"] = { tile = { 128, 256, 64 }, blocks = 4 },
+    ["plan.gemm: C of e4m3 needs compute capability 8.9, and the plan is for 8.0"] =
+      { out = "e4m3" },
+    ["plan.gemm: copies of 1 elements by 128 threads do not make up a tile (160,16) of A: extents "
+      .. "that are powers of two do"] =
+      { dtype = "tf32", M = dyn(4096), a_major = "row", tile = { 160, 32, 16 } },
     ["plan.gemm: M is 3000000000, where 2147483136 is the most"] = { M = 3000000000 },
   } do
     it("refuses: " .. message, function()
       assert.has_error(function() planned(changes) end, message)
     end)
   end
+
+  it("refuses tiles that cannot be laid out", function()
+    assert.error_matches(function() planned { tile = { 160, 176, 32 } } end, "^plan.gemm: tile: "
+      .. "160x176x32 by 2x2 warps cannot be laid out %(powers of two can%): ")
+  end)
+
+  it("chooses a tile that so many blocks of warps that are given can have", function()
+    assert.same({ 64, 64, 32 }, planned({ blocks = 4 }).tile)
+    assert.same({ 1, 2 }, planned({ M = 37, N = 41, K = 50, warps = { 1, 2 },
+      a_major = "row" }).warps)
+  end)
 
   it("takes a number for beta, which is the run's where that says nothing else", function()
     local A = lutile.make_tensor("f16", lutile.make_layout({ 8, 8 }, { 8, 1 }))

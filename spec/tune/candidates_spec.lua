@@ -52,9 +52,9 @@ describe("candidates", function()
 end)
 
 -- Reasons by text of those that are pruned, and how many are not.
-local function prune(list, more, device)
+local function prune(list, more)
   local reasons, plans = {}, {}
-  for _, c in ipairs(candidates.prune(model(more), list, device)) do
+  for _, c in ipairs(candidates.prune(model(more), list)) do
     if c.plan then plans[#plans + 1] = c.text else reasons[#reasons + 1] = c.pruned end
     assert.not_equal(c.plan == nil, c.pruned == nil)
   end
@@ -75,19 +75,20 @@ describe("pruning", function()
     ["1 stages: one is read while another is written"] = { stages = 1 },
     ["no option 'colour' (there are"] = { colour = 1 },
     ["6 stages of A and B have 294912 bytes of shared memory, where a block of compute capability "
-      .. "9.0 has 232448"] = { stages = 6 },
+      .. "9.0 has 232448"] = { tile = { 128, 256, 64 }, stages = 6 },
     ["N of the tile is 8: a multiple of 32 is needed, by the atom and the warps"] =
       { tile = { 128, 8, 64 }, warps = { 2, 4 } },
     ["registers: a thread has 256 of accumulators, and 255 in all"] =
       { tile = { 128, 256, 64 }, warps = { 2, 2 } },
-    ["registers: a thread has 128 of accumulators, and 128 in all"] = { blocks = 2 },
-    ["shared memory: 2 blocks have 264192 bytes, where a multiprocessor has 233472"] =
+    ["registers: a thread has 128 of accumulators, and 128 in all"] =
+      { tile = { 128, 256, 32 }, blocks = 2 },
+    ["blocks: 2 of 131072 bytes of shared memory each, where a multiprocessor has room for 1"] =
       { tile = { 128, 128, 64 }, warps = { 2, 2 }, blocks = 2, stages = 4 },
     ["tile: each element is copied 2.7 times as often as in the model's choice"] =
       { tile = { 64, 64, 64 }, warps = { 2, 2 } },
   } do
     it("says why: " .. why, function()
-      local reasons = prune({ changes }, nil, { shared_memory_multiprocessor = 233472 })
+      local reasons = prune { changes }
       assert.equal(1, #reasons)
       assert.equal(why, reasons[1]:sub(1, #why))
     end)

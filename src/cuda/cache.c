@@ -174,13 +174,14 @@ int ltD_open_entry(int folder, const char *name) {
   return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-void ltD_remove_entry(int folder, const char *name) {
+bool ltD_remove_entry(int folder, const char *name) {
   int entry = ltD_open_entry(folder, name);
   if (entry >= 0) {
     for (int i = 0; i < LTD_ENTRY_FILES; i++) unlinkat(entry, ltD_entry_files[i], 0);
     close(entry);
   }
-  if (unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno == ENOTDIR) unlinkat(folder, name, 0);
+  if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return true;
+  return errno == ENOTDIR && unlinkat(folder, name, 0) == 0;
 }
 
 /* ---- Entries -------------------------------------------------------------------------------- */
@@ -269,6 +270,9 @@ static bool write_entry(int entry, const ltD_key *key, const void *image, size_t
 /* Whoever renames second finds the entry there: it is as good as its own. */
 static bool publish(const ltD_cache *cache, const char *temporary, const ltD_key *key) {
   if (renameat(cache->directory, temporary, cache->directory, key->text) == 0) return true;
+  if (errno == ENOTDIR) /* no entry is there, but a file */
+    return ltD_remove_entry(cache->directory, key->text) &&
+           renameat(cache->directory, temporary, cache->directory, key->text) == 0;
   if (errno != EEXIST && errno != ENOTEMPTY) return false;
   ltD_remove_entry(cache->directory, temporary);
   return true;

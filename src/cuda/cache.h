@@ -86,11 +86,14 @@ bool ltD_is_private(const struct stat *s);
 bool ltD_read_all(int file, void *bytes, size_t size);
 /* A new file; false with errno set. */
 bool ltD_write_file(int folder, const char *name, const void *bytes, size_t size);
-/* An entry's files, by name; a descriptor of an entry, or -1; an entry and all of it removed. */
+/*
+** An entry's files, by name; a descriptor of an entry, or -1; an entry and all of it removed, and
+** whether it is gone.
+*/
 #define LTD_ENTRY_FILES 3
 extern const char *const ltD_entry_files[LTD_ENTRY_FILES];
 int ltD_open_entry(int folder, const char *name);
-void ltD_remove_entry(int folder, const char *name);
+bool ltD_remove_entry(int folder, const char *name);
 /* A name that no other process and no other lt_cuda of this one uses. */
 void ltD_name_temporary(const ltD_cache *cache, unsigned attempt, char name[64]);
 

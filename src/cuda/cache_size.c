@@ -86,20 +86,23 @@ static DIR *open_list(const ltD_cache *cache) {
   return names;
 }
 
-/* Without memory for more, those that there was memory for. */
-static void find_entries(const ltD_cache *cache, entries *all) {
+/* False where there was no memory, or no right, to list all. */
+static bool find_entries(const ltD_cache *cache, entries *all) {
   DIR *names = open_list(cache);
-  if (names == NULL) return;
+  bool good = names != NULL;
+  if (!good) return false;
   for (struct dirent *d; (d = readdir(names)) != NULL;) {
     remove_stale(cache->directory, d->d_name);
     if (!is_entry_name(d->d_name)) continue;
-    if (all->count == all->room && !make_room(all)) break;
+    good = all->count < all->room || make_room(all);
+    if (!good) break;
     entry *e = &all->list[all->count];
     if (!measure_entry(cache->directory, d->d_name, e)) continue;
     all->size += e->size;
     all->count++;
   }
   closedir(names);
+  return good;
 }
 
 /* ---- The limit ------------------------------------------------------------------------------ */
@@ -114,18 +117,16 @@ static int compare_ages(const void *x, const void *y) {
 static void remove_oldest(const ltD_cache *cache, entries *all, uint64_t size) {
   qsort(all->list, all->count, sizeof *all->list, compare_ages);
   for (size_t i = 0; i + 1 < all->count && all->size > size; i++) {
-    ltD_remove_entry(cache->directory, all->list[i].name);
-    all->size -= all->list[i].size;
+    if (ltD_remove_entry(cache->directory, all->list[i].name)) all->size -= all->list[i].size;
   }
 }
 
 static void trim(ltD_cache *cache, const lt_allocator *allocator) {
   entries all = {.allocator = allocator};
-  find_entries(cache, &all);
+  cache->measured = find_entries(cache, &all);
   if (all.size > cache->limit) remove_oldest(cache, &all, cache->limit - cache->limit / SLACK);
   cache->size = all.size;
   cache->added = 0;
-  cache->measured = true;
   free_entries(&all);
 }
 

@@ -120,7 +120,9 @@ static int first_freed(lua_State *L) {
   lua_Integer count = luaL_len(L, 1);
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, 1, i);
-    bool is_freed = check_any(L, C, -1)->pointer == 0;
+    const ltL_device_buffer *b = ltL_test_device_buffer(L, C, -1);
+    if (b == NULL) return luaL_error(L, "first_freed: a list of device buffers expected");
+    bool is_freed = b->pointer == 0;
     lua_pop(L, 1);
     if (!is_freed) continue;
     lua_pushinteger(L, i);

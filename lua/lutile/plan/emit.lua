@@ -41,12 +41,14 @@ end
 
 -- B, M, S of a layout's swizzle, its unit scaled, and the layout inside of it; nil for a plain one.
 function M.split_swizzle(layout, scale)
-  local b, m, s, inner = tostring(layout):match "^Sw<(%d+),(%d+),(%d+)> o 0 o (.*)$"
-  if not b then return nil, layout end
+  local text = tostring(layout)
+  local from, to = text:find(" o 0 o ", 1, true)
+  if not from then return nil, layout end
+  local b, m, s = text:sub(1, from - 1):match "^Sw<(%d+),(%d+),(%d+)>$"
   local shift = 0
   while 1 << shift < scale do shift = shift + 1 end
   return { math.tointeger(b), math.tointeger(m) + shift, math.tointeger(s) },
-    lutile.parse(inner)
+    lutile.parse(text:sub(to + 1))
 end
 
 -- The bits that a swizzle changes.

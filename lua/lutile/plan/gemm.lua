@@ -96,7 +96,7 @@ local function choose_types(p, options)
     fail("sums of %s products are %s, not %s", dtype, usual, tostring(p.acc))
   end
   p.out = options.out or type_of(options, "C", p.acc)
-  problem.check_element("C", p.out)
+  problem.check_element("C", p.out, p.arch)
   p.compute = COMPUTE[p.out] or "float"
   p.rounds = dtype == "tf32"
   if options.scales and p.compute ~= "float" then

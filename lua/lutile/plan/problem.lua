@@ -197,13 +197,21 @@ function M.check_types(a, b, arch)
       (a == "f32" or b == "f32") and "; dtype = \"tf32\" takes f32, rounded" or "")
   end
   if arch < since then
-    fail("%s products need compute capability %d.%d, and the plan is for %d.%d", a, since // 10,
-      since % 10, arch // 10, arch % 10)
+    fail("%s products need compute capability %d.%d, and the plan is for %d.%d",
+      a == b and a or a .. " x " .. b, since // 10, since % 10, arch // 10, arch % 10)
   end
 end
 
-function M.check_element(what, dtype)
+-- Compute capability that has instructions to convert to a type.
+local OUT_SINCE = { bf16 = 80, e4m3 = 89, e5m2 = 89 }
+
+function M.check_element(what, dtype, arch)
   if not matrix.BYTES[dtype] then fail("%s cannot be %s", what, tostring(dtype)) end
+  local since = OUT_SINCE[dtype]
+  if since and arch < since then
+    fail("%s of %s needs compute capability %d.%d, and the plan is for %d.%d", what, dtype,
+      since // 10, since % 10, arch // 10, arch % 10)
+  end
 end
 
 return M

@@ -34,8 +34,10 @@ local function targets_of(groups)
     local data, byte = start_of(d)
     local there = targets[data] or {}
     targets[data] = there
-    if there[byte] then fail("D of groups %d and %d are in one place", there[byte], i) end
-    if lutile.size(d) > 0 then there[byte] = i end
+    if lutile.size(d) > 0 then
+      if there[byte] then fail("D of groups %d and %d are in one place", there[byte], i) end
+      there[byte] = i
+    end
   end
   return targets
 end
@@ -164,10 +166,15 @@ end
 
 -- Bytes in a device's memory.
 local function upload(cuda, text, device)
-  local words = { string.unpack("<" .. ("i4"):rep(#text // 4), text) }
-  local t = lutile.make_tensor("s32", lutile.make_layout(#words - 1))
-  for i = 1, #words - 1 do t[i - 1] = words[i] end
+  local t = lutile.make_tensor("s32", lutile.make_layout(#text // 4))
+  for i = 0, #text // 4 - 1 do t[i] = string.unpack("<i4", text, 4 * i + 1) end
   return cuda.to(t, device)
+end
+
+local function pack_numbers(list)
+  local texts = {}
+  for i, x in ipairs(list) do texts[i] = string.pack("<i4", x) end
+  return table.concat(texts)
 end
 
 -- The memory that the kernel reaches by addresses, which nothing else would keep: a list, and the
@@ -215,7 +222,7 @@ local function prepare_shared(cuda, p, groups, options)
   local launch = shared:kernel(device):launch { grid = blocks, block = shared.threads,
     shared = shared.shared_bytes, stream = options.stream, dependent = shared.dependent }
   local table_of_groups = upload(cuda, packed, device)
-  local firsts = upload(cuda, string.pack("<" .. ("i4"):rep(#first), table.unpack(first)), device)
+  local firsts = upload(cuda, pack_numbers(first), device)
   local counter = upload(cuda, string.pack("<i4", 0), device)
   local alpha, beta = run.check_scales(p, options)
   local memory, names = memory_of(groups)

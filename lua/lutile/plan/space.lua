@@ -61,15 +61,6 @@ local function check_registers(p)
   end
 end
 
--- Shared memory of a multiprocessor, by what a block of it may have: 1 KiB each is the system's.
-local function check_blocks(p, shared_memory)
-  local needed = p.blocks * (p.shared_bytes + 1024)
-  if p.blocks > 1 and shared_memory and needed > shared_memory then
-    return ("shared memory: %d blocks have %d bytes, where a multiprocessor has %d"):format(
-      p.blocks, needed, shared_memory)
-  end
-end
-
 local function check_banks(p, model)
   if model.template ~= p.template then return nil end
   local ratios, usual = banks.of_plan(p), banks.of_plan(model)
@@ -83,9 +74,8 @@ end
 
 -- Why a plan need not be timed; nil where it is to be. 'model' is the plan by the model, perhaps of
 -- another family.
-local function sm80_obstacle(p, model, device)
-  return check_registers(p) or check_blocks(p, device and device.shared_memory_multiprocessor)
-    or check_tiles(p, model) or check_banks(p, model)
+local function sm80_obstacle(p, model)
+  return check_registers(p) or check_tiles(p, model) or check_banks(p, model)
 end
 
 -- ---- wgmma -------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ local LADDER_UNPACKED = { LADDER[3], LADDER[4], LADDER[5] }
 local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [103] = 227,
   [110] = 227 }
 
+local OF_BLOCK = 1024 -- bytes of shared memory that a block takes for itself
 local MOST_COPIES = 32 -- of a thread for a tile: a bit of a word each
 
 local M = {}
@@ -44,13 +45,17 @@ end
 -- Why a rung cannot be; nil where it can.
 local function obstacle(c, p)
   local shared = (p.stages or c.stages) * (c.tile[1] + c.tile[2]) * c.tile[3]
-  if shared > M.shared_limit(p.arch) then
-    return ("%d bytes of shared memory, where a block has %d"):format(shared,
-      M.shared_limit(p.arch))
+  local warps, limit = p.warps or c.warps, M.shared_limit(p.arch)
+  if shared > limit then
+    return ("%d bytes of shared memory, where a block has %d"):format(shared, limit)
+  end
+  if (p.blocks or 1) * (shared + OF_BLOCK) > limit + OF_BLOCK then
+    return ("%d blocks of %d bytes of shared memory, where a multiprocessor has room for %d")
+      :format(p.blocks, shared, (limit + OF_BLOCK) // (shared + OF_BLOCK))
   end
   for i, name in ipairs { "A", "B" } do
     local vector = p.vector and p.vector[name] or 16
-    local copies = c.tile[i] * c.tile[3] // (vector * 32 * c.warps[1] * c.warps[2])
+    local copies = c.tile[i] * c.tile[3] // (vector * 32 * warps[1] * warps[2])
     if copies > MOST_COPIES then
       return ("a thread would make %d copies of %d bytes of %s, where %d are the most"):format(
         copies, vector, roles.name(p, name), MOST_COPIES)
@@ -95,13 +100,11 @@ function M.choose(p)
 end
 
 -- Stages for a tile that is given, and blocks of a multiprocessor: as many as its shared memory has
--- room for, of which a block takes 1 KiB for itself.
+-- room for.
 function M.stages(p)
   local bytes = p.A.stage_bytes + p.B.stage_bytes
   return math.max(2, math.min(p.arch < 80 and 2 or 3, M.shared_limit(p.arch) // bytes))
 end
-
-local OF_BLOCK = 1024
 
 function M.most_blocks(p)
   return (M.shared_limit(p.arch) + OF_BLOCK) // (p.shared_bytes + OF_BLOCK)
@@ -129,6 +132,10 @@ end
 local MOST_THREADS = 1024
 
 local function check_operand(p, o)
+  if lutile.size(o.copy) ~= o.rows * o.k then
+    fail("copies of %d elements by %d threads do not make up a tile (%d,%d) of %s: extents that "
+      .. "are powers of two do", o.vector, p.threads, o.rows, o.k, roles.name(p, o.name))
+  end
   local copies = lutile.size(o.copy[1][1])
   if copies > MOST_COPIES then
     fail("a thread would make %d copies of %d bytes for a tile of %s, where %d are the most (a "
@@ -142,6 +149,24 @@ local function check_operand(p, o)
   end
   if p.threads > MOST_THREADS then
     fail("%d threads, where a block has %d at most", p.threads, MOST_THREADS)
+  end
+end
+
+local function is_power_of_two(x) return x & (x - 1) == 0 end
+
+-- Refuses tiles whose places are no sums of a thread's and a step's, as C++ has them: some of those
+-- that are no powers of two.
+local function check_places(p)
+  if not p.tile then return end -- of chained_gemm
+  local of_two = true
+  for _, x in ipairs { p.tile[1], p.tile[2], p.tile[3], p.warps[1], p.warps[2] } do
+    of_two = of_two and is_power_of_two(x)
+  end
+  if of_two then return end
+  local good, why = pcall(p.block, p)
+  if not good then
+    fail("tile: %dx%dx%d by %dx%d warps cannot be laid out (powers of two can): %s", p.tile[1],
+      p.tile[2], p.tile[3], p.warps[1], p.warps[2], why)
   end
 end
 
@@ -159,6 +184,7 @@ function M.check(p)
     fail("blocks: %d of %d bytes of shared memory each, where a multiprocessor has room for %d",
       p.blocks, p.shared_bytes, M.most_blocks(p))
   end
+  check_places(p)
 end
 
 -- An option that must be 'count' positive integers in a table, or one where count is nil.

@@ -113,14 +113,14 @@ local function plan_of(model, changes)
   return nil, (tostring(p):gsub("^lutile[%w_.]*:%d+: ", ""))
 end
 
-local function obstacle(p, model, device)
+local function obstacle(p, model)
   local family = space.family(p)
-  return family and family.obstacle and family.obstacle(p, model, device) or nil
+  return family and family.obstacle and family.obstacle(p, model) or nil
 end
 
 -- The candidates, the model's plan first and none twice: changes of the model's options, what is
 -- chosen in all as text, and the plan, or the reason why it is pruned.
-function M.prune(model, list, device)
+function M.prune(model, list)
   local all, seen = {}, {}
   local function add(changes, p, why)
     local text = tuned.text(p and M.choices(p) or changes)
@@ -132,7 +132,7 @@ function M.prune(model, list, device)
   for _, said in ipairs(list) do
     local changes = complete(model, said)
     local p, why = plan_of(model, changes)
-    add(changes, p, p and obstacle(p, model, device) or why)
+    add(changes, p, p and obstacle(p, model) or why)
   end
   return all
 end

@@ -206,7 +206,7 @@ end
 -- ---- The search --------------------------------------------------------------------------------
 
 local function search(model, own, device, progress)
-  local all = candidates.prune(model, candidates.describe(model, own.candidates), device)
+  local all = candidates.prune(model, candidates.describe(model, own.candidates))
   compile(all, own, progress)
   check_on_device(model, all, progress)
   time(model, all, device, own, progress)
