@@ -5,7 +5,7 @@ local arch = require "lutile.arch"
 local support = require "spec.support.cuda"
 
 local FORMS = { { 90, "" }, { "90", "" }, { "90a", "a" }, { "sm_90", "" }, { "sm_90a", "a" },
-  { "9.0", "" }, { 9.0, "" } }
+  { "9.0", "" }, { 9.0, "" }, { 90.0, "" } }
 
 describe("an architecture", function()
   for _, form in ipairs(FORMS) do
@@ -31,7 +31,8 @@ describe("an architecture", function()
     assert.same({ 103, "f" }, { arch "sm_103f" })
   end)
 
-  for _, x in ipairs { "turing", "sm_", "sm_9", 9, 90.5, "90b", "sm90", "9.0.1", -90, {}, true } do
+  for _, x in ipairs { "turing", "sm_", "sm_9", 9, 90.5, "90b", "sm90", "9.0.1", "9.00", 9.05, 91, 76,
+    -90, {}, true } do
     it(("is not %s"):format(type(x) == "table" and "a table" or tostring(x)), function()
       assert.is_nil((arch(x)))
       local message = "arch '" .. tostring(x):gsub("%p", "%%%0") .. "'"
