@@ -31,8 +31,8 @@ describe("an architecture", function()
     assert.same({ 103, "f" }, { arch "sm_103f" })
   end)
 
-  for _, x in ipairs { "turing", "sm_", "sm_9", 9, 90.5, "90b", "sm90", "9.0.1", "9.00", 9.05, 91, 76,
-    -90, {}, true } do
+  for _, x in ipairs { "turing", "sm_", "sm_9", 9, 90.5, "90b", "sm90", "9.0.1", "9.00", 9.05, 91,
+    76, -90, {}, true } do
     it(("is not %s"):format(type(x) == "table" and "a table" or tostring(x)), function()
       assert.is_nil((arch(x)))
       local message = "arch '" .. tostring(x):gsub("%p", "%%%0") .. "'"

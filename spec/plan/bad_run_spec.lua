@@ -249,14 +249,16 @@ try { bias = lutile.make_tensor(tensor "8:1", parse "64:1") }
 try { C = lutile.make_tensor(tensor "8:1", parse "(64,64):(64,1)") }
 try { C = lutile.make_tensor(C, parse "(64,64):(-65,1)") }
 try { C = freed }
-try { A = freed }]], { FAKE_CUDA_CAPABILITY = 90 })
+try { A = freed }
+try { bias = tensor "8:1" }]], { FAKE_CUDA_CAPABILITY = 90 })
       assert.equal("", result.err)
       assert.equal([[
 plan:run: bias of group 1 reaches from element 0 to 63, where its memory has 8
 plan:run: C of group 1 reaches from element 0 to 4095, where its memory has 8
 plan:run: group 1: (64,64):(-65,1) is not in multiples of 16 bytes and along its columns
 plan:run: C of group 1: the tensor's memory was freed
-plan:run: tensor_map: the tensor's memory was freed
+plan:run: A of group 1: the tensor's memory was freed
+plan:run: group 1: bias must be 64 contiguous elements of f16, one for each row of D, and is f16 8:1
 ]], result.out)
     end)
 end)

@@ -111,7 +111,8 @@ end
 -- m and n are extents in the kernel's roles.
 local function check_bias(p, g, i, m, n)
   if p.shared.form.transposed then m, n = n, m end
-  local good, why = pcall(run.check_bias, { bias = p.bias, out = p.shared.out }, g.bias, m, n)
+  local good, why = pcall(run.check_bias, { bias = p.bias, out = p.shared.out,
+    options = p.options }, g.bias, m, n)
   if not good then fail("group %d: %s", i, why) end
 end
 
@@ -147,9 +148,13 @@ local function pack_group(cuda, p, g, i)
   local a, b, c, d = p:roles_of(g, i)
   local m, n = matrix.extents(d)
   local _, k = matrix.extents(a)
-  check_bias(p, g, i, m, n)
   if m * n == 0 then return nil end
+  check_bias(p, g, i, m, n)
   check_reaches(p, g, i, c, d)
+  if k > 0 then
+    address(g, i, "A") -- there are some
+    address(g, i, "B")
+  end
   local left, right, new = g.A, g.B, g.D or g.C
   if p.shared.form.transposed then left, right = right, left end
   local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
