@@ -21,6 +21,12 @@ describe("README.md", function()
     assert.same({ "", 0 }, { r.err, r.code })
   end)
 
+  it("has a script that plans without one", function()
+    local r = command.run("-", (readme:match "Plans need no GPU.-```lua\n(.-)```"))
+    assert.same({ "", 0 }, { r.err, r.code })
+    assert.matches("wgmma.mma_async", r.out, 1, true)
+  end)
+
   it("has the picture of a TiledMMA", function()
     local example, path = readme:match "This is `(svg.-)`.-%!%[[^%]]*%]%((.-)%)"
     local r = command.execute(("io.write(%s)"):format(example))
