@@ -25,7 +25,7 @@ static_assert(sizeof(Group) == 512, "as lutile.plan.gemm_sm90 says");
 /* ---- The work of a launch ------------------------------------------------------------------- */
 
 /*
-** Product g has the clusters' tiles from first[g] to first[g + 1]. Each thread that asks goes on from
+** Product g has the tiles from first[g] to first[g + 1]. Each thread that asks goes on from
 ** the group that it was in, of which it keeps the sizes: its tiles come in order.
 */
 struct Groups {

@@ -135,6 +135,28 @@ describe("the cache", function()
     assert.matches("^compiled 1 0 ", run().out)
   end)
 
+  it_compiles("replaces a file or a link that has an entry's name", function()
+    for _, other in ipairs { "echo x > $E", "ln -s /nowhere $E" } do
+      run()
+      shell(("E=$D/cache/$(ls $D/cache); rm -r $E; %s"):format(other))
+      assert.matches("^compiled 1 0 ", run().out)
+      assert.matches("^disk 0 1 ", run().out)
+    end
+  end)
+
+  it_compiles("keeps to its size within a process, too", function()
+    os.remove(script)
+    script = command.file [[
+local cuda = require "lutile.cuda"
+for i = 1, 6 do
+  cuda.compile { arch = "sm_80", name = "f", source = ('extern "C" __global__ void f(int *p) '
+    .. '{ p[0] = %d; } /* %s */'):format(i, ("x"):rep(400000)) }
+end]]
+    local result = run(nil, nil, "LUTILE_CACHE_SIZE=1")
+    assert.same({ "", 0 }, { result.err, result.code })
+    assert.equal(2, #support.list(folder .. "/cache"))
+  end)
+
   it_compiles("keeps to its size, the oldest out first", function()
     local pad = "1 /* " .. ("x"):rep(400000) .. " */"
     local long = folder .. "/long"

@@ -36,6 +36,11 @@ local M = {}
 -- Bytes of shared memory that a block may have.
 function M.shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
 
+-- Blocks of so many bytes that a multiprocessor has room for.
+local function room(p, shared_bytes)
+  return (M.shared_limit(p.arch) + OF_BLOCK) // (shared_bytes + OF_BLOCK)
+end
+
 local function ladder_of(p, bytes)
   if p.arch < 80 then return LADDER_BEFORE_80 end
   if mma_sync.unpacks(p.dtype, p.arch) then return LADDER_UNPACKED end
@@ -49,9 +54,9 @@ local function obstacle(c, p)
   if shared > limit then
     return ("%d bytes of shared memory, where a block has %d"):format(shared, limit)
   end
-  if (p.blocks or 1) * (shared + OF_BLOCK) > limit + OF_BLOCK then
+  if (p.blocks or 1) > room(p, shared) then
     return ("%d blocks of %d bytes of shared memory, where a multiprocessor has room for %d")
-      :format(p.blocks, shared, (limit + OF_BLOCK) // (shared + OF_BLOCK))
+      :format(p.blocks, shared, room(p, shared))
   end
   for i, name in ipairs { "A", "B" } do
     local vector = p.vector and p.vector[name] or 16
@@ -99,16 +104,13 @@ function M.choose(p)
     blocks = choice.blocks }
 end
 
--- Stages for a tile that is given, and blocks of a multiprocessor: as many as its shared memory has
--- room for.
+-- Stages for a tile that is given: as many as shared memory has room for.
 function M.stages(p)
   local bytes = p.A.stage_bytes + p.B.stage_bytes
   return math.max(2, math.min(p.arch < 80 and 2 or 3, M.shared_limit(p.arch) // bytes))
 end
 
-function M.most_blocks(p)
-  return (M.shared_limit(p.arch) + OF_BLOCK) // (p.shared_bytes + OF_BLOCK)
-end
+function M.most_blocks(p) return room(p, p.shared_bytes) end
 
 local MOST_SUMS = 128 -- registers of a thread: more of them would leave too few for the rest
 local SUM_BYTES = { f16 = 2, f64 = 8 }
@@ -180,7 +182,7 @@ function M.check(p)
     fail("%d stages of A and B have %d bytes of shared memory, where a block of compute "
       .. "capability %d.%d has %d", p.stages, p.shared_bytes, p.arch // 10, p.arch % 10, limit)
   end
-  if p.blocks > math.max(M.most_blocks(p), 1) then
+  if p.blocks > M.most_blocks(p) then
     fail("blocks: %d of %d bytes of shared memory each, where a multiprocessor has room for %d",
       p.blocks, p.shared_bytes, M.most_blocks(p))
   end
