@@ -279,9 +279,12 @@ struct Ring {
     if (tile < kTiles) {
       a.template copy<1>(stage, k_left, kAllSteps);
       b.template copy<1>(stage, k_left, kAllSteps);
+      a.advance();
+      b.advance();
     } else if (tile < kAllTiles) {
       if (tile % kTiles == 0) start_part(tile / kTiles - 1);
       rows.template copy<1>(stage, k_left, kAllSteps);
+      rows.advance();
     }
     if constexpr (plan::kAsync) ptx::commit_copies();
   }

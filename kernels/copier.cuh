@@ -15,11 +15,11 @@ struct Copier {
   static constexpr int kVectorBytes = Operand::kVector * Operand::kBytes;
   static constexpr int kVectorWords = kVectorBytes < 4 ? 1 : kVectorBytes / 4;
 
-  const char *source; /* of the next vector */
+  const char *source; /* of vector 0 of the next tile */
   long long row_bytes, k_bytes;
-  unsigned inside;  /* bit i: the row of vector i is inside the matrix */
-  unsigned target;           /* shared address of vector 0 in stage 0 */
-  int k;                     /* of vector 0, in the tile */
+  int rows_left;   /* from vector 0 to the matrix's end */
+  unsigned target; /* shared address of vector 0 in stage 0 */
+  int k;           /* of vector 0, in the tile */
   unsigned staged[Operand::kAsync ? 1 : Operand::kCopies * kVectorWords];
 
   DEVICE Copier(const char *matrix, long long row_stride, long long k_stride, int first_row,
@@ -31,46 +31,21 @@ struct Copier {
     k = (int)Operand::copy_k(thread);
     source = matrix + row * row_bytes + k * k_bytes;
     target = shared + Operand::store(thread);
-    inside = 0;
-#pragma unroll
-    for (int i = 0; i < Operand::kCopies; i++)
-      if (row + (int)Operand::copy_row_step(i) < rows) inside |= 1u << i;
+    rows_left = rows - row;
   }
 
-  /* From the tile after the last of 'tiles' back to the first. */
-  DEVICE void rewind(int tiles) { source -= tiles * Operand::kTileK * k_bytes; }
+  DEVICE void advance() { source += Operand::kTileK * k_bytes; }
 
   static DEVICE bool takes_part() {
     return Operand::kCopyThreads == Operand::kThreads || threadIdx.x < Operand::kCopyThreads;
   }
 
-  /* From vector i to the next; from the last, to the first of the next tile. */
-  DEVICE void advance(int i) {
-    int next = (i + 1) % Operand::kCopies;
-    int rows = (int)Operand::copy_row_step(next) - (int)Operand::copy_row_step(i);
-    int ks = (int)Operand::copy_k_step(next) - (int)Operand::copy_k_step(i);
-    source += rows * row_bytes + (ks + (next == 0 ? Operand::kTileK : 0)) * k_bytes;
+  DEVICE const char *source_of(int i) const {
+    return source + (int)Operand::copy_row_step(i) * row_bytes +
+           (int)Operand::copy_k_step(i) * k_bytes;
   }
 
-  DEVICE bool is_inside(int i, int k_left) const {
-    return (inside >> i & 1) && k + (int)Operand::copy_k_step(i) < k_left;
-  }
-
-  /*
-  ** Which vectors are inside as the bits of one register, where loads leave few others, and rounding
-  ** needs the predicates.
-  */
-  static constexpr bool kMasks = !Operand::kAsync || Operand::kRounds;
-
-  DEVICE unsigned vectors_inside(int k_left) const {
-    unsigned bits = 0;
-#pragma unroll
-    for (int i = 0; i < Operand::kCopies; i++)
-      if (k + (int)Operand::copy_k_step(i) < k_left) bits |= 1u << i;
-    return bits & inside;
-  }
-
-  DEVICE unsigned address(int i, int stage) const {
+  DEVICE unsigned target_of(int i, int stage) const {
     return place<Operand::kStoreMask>(target, Operand::store_step(i)) +
            stage * Operand::kStageBytes;
   }
@@ -82,24 +57,25 @@ struct Copier {
   template <int kSteps>
   DEVICE void copy(int stage, int k_left, int step) {
     if (!takes_part()) return;
-    const unsigned present = kMasks ? vectors_inside(k_left) : 0;
+    /* Else rows are compared before the loop, and predicates that are kept leave few for all else. */
+    const int rows = ptx::hide(rows_left);
 #pragma unroll
     for (int i = 0; i < Operand::kCopies; i++) {
       if (step != kAllSteps && i * kSteps / Operand::kCopies != step) continue;
+      const bool is_inside =
+          (int)Operand::copy_row_step(i) < rows && k + (int)Operand::copy_k_step(i) < k_left;
       if constexpr (Operand::kAsync)
-        ptx::copy_async<kVectorBytes>(address(i, stage), source,
-                                      kMasks ? present >> i & 1 : is_inside(i, k_left));
+        ptx::copy_async<kVectorBytes>(target_of(i, stage), source_of(i), is_inside);
       else
-        load(i, present & 1u << i);
-      advance(i);
+        load(i, is_inside);
     }
   }
 
-  DEVICE void load(int i, bool is_there) {
+  DEVICE void load(int i, bool is_inside) {
     unsigned *words = staged + i * kVectorWords;
 #pragma unroll
     for (int w = 0; w < kVectorWords; w++) words[w] = 0;
-    if (is_there) ptx::load_global<kVectorBytes>(words, source);
+    if (is_inside) ptx::load_global<kVectorBytes>(words, source_of(i));
   }
 
   /* What the last copy left in registers. */
@@ -108,7 +84,7 @@ struct Copier {
       if (!takes_part()) return;
 #pragma unroll
       for (int i = 0; i < Operand::kCopies; i++)
-        ptx::store_shared<kVectorBytes>(address(i, stage), staged + i * kVectorWords);
+        ptx::store_shared<kVectorBytes>(target_of(i, stage), staged + i * kVectorWords);
     }
   }
 };

@@ -30,8 +30,6 @@ constexpr int kSumBytes = sizeof(plan::Accumulator::Bits);
 static_assert(plan::kBlockK % plan::kAtomK == 0, "whole k-steps");
 static_assert(plan::kSteps == plan::kBlockK / plan::kAtomK, "all k-steps of a tile");
 static_assert(plan::kSteps % 2 == 0, "registers are double-buffered: the parity of a step is fixed");
-static_assert(!plan::kDoubles || (plan::kEarlyA == plan::A::kWords && plan::kEarlyB == plan::B::kWords),
-              "all registers are loaded a step before, or those that are free then");
 static_assert(plan::kStages >= 2, "one stage is read while another is written");
 static_assert(plan::A::kCopies * plan::A::kCopyThreads * plan::A::kVector ==
                   plan::kBlockM * plan::kBlockK,
@@ -39,7 +37,6 @@ static_assert(plan::A::kCopies * plan::A::kCopyThreads * plan::A::kVector ==
 static_assert(plan::B::kCopies * plan::B::kCopyThreads * plan::B::kVector ==
                   plan::kBlockN * plan::kBlockK,
               "copies cover the tile of B");
-static_assert(plan::A::kCopies <= 32 && plan::B::kCopies <= 32, "a bit a copy");
 static_assert(plan::kEarlyA % plan::A::kWordsOfLoad == 0 && plan::kEarlyB % plan::B::kWordsOfLoad == 0,
               "whole loads");
 static_assert(plan::kRegistersOfPiece * (int)sizeof(Word) % (plan::kRun * kSumBytes) == 0, "whole runs");
@@ -50,7 +47,7 @@ static_assert(plan::A::kStageBytes % 128 == 0 && plan::B::kStageBytes % 128 == 0
 
 constexpr int kStagesOfB = plan::kStages * plan::A::kStageBytes; /* where B's stages start */
 constexpr int kLastStep = plan::kSteps - 1;
-constexpr int kCopySteps = kLastStep; /* those that issue copies: all before the barrier */
+constexpr int kCopySteps = plan::kSteps / 2; /* the first ones, which issue copies */
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
@@ -75,7 +72,7 @@ DEVICE Tile tile_of(unsigned block, int m, int n) {
 /* ---- Products ------------------------------------------------------------------------------- */
 
 /*
-** The registers of a k-step. Early ones are loaded while the step before is multiplied: all of them,
+** The registers of a k-step. Early ones are loaded while the step before is multiplied: all but a few,
 ** where there are registers for two steps, else a half; late ones when their step starts.
 */
 struct Registers {
@@ -121,6 +118,8 @@ DEVICE void fill_stages(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, int k)
   for (int stage = 0; stage < plan::kStages - 1; stage++) {
     copy_a.template copy<kCopySteps>(stage, k - stage * plan::kBlockK, kAllSteps);
     copy_b.template copy<kCopySteps>(stage, k - stage * plan::kBlockK, kAllSteps);
+    copy_a.advance();
+    copy_b.advance();
     copy_a.store(stage);
     copy_b.store(stage);
     if constexpr (plan::kAsync) ptx::commit_copies();
@@ -137,10 +136,11 @@ DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigne
   registers[0].load_early_a(0, 0);
   registers[0].load_early_b(0, 0);
 
-  int read = 0, write = plan::kStages - 1;
+  int read = 0; /* the stage of this tile */
   int k_left = k - (plan::kStages - 1) * plan::kBlockK; /* from the tile that is copied next */
 #pragma unroll 1
   for (int tile = 0; tile < k; tile += plan::kBlockK) {
+    const int write = read > 0 ? read - 1 : plan::kStages - 1; /* that of the tile before */
 #pragma unroll
     for (int step = 0; step < plan::kSteps; step++) {
       const int next = (step + 1) % plan::kSteps;
@@ -151,13 +151,14 @@ DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigne
         copy_b.store(write);
         if constexpr (plan::kAsync) ptx::wait_copies<plan::kStages - 2>();
         __syncthreads(); /* the next stage is whole; nobody reads this one any more */
-        write = read;
+        copy_a.advance();
+        copy_b.advance();
         read = read + 1 < plan::kStages ? read + 1 : 0;
         k_left -= plan::kBlockK;
       }
       if constexpr (plan::kDoubles) {
-        then.load_early_a(read, next);
         then.load_early_b(read, next);
+        then.load_early_a(read, next);
       }
       if (step < kCopySteps) {
         copy_a.template copy<kCopySteps>(write, k_left, step);

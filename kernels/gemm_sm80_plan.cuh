@@ -22,7 +22,7 @@ constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers *
 constexpr bool kAsync = true;
 constexpr bool kDoubles = true;  /* registers of two k-steps at a time */
 constexpr int kEarlyA = 8;  /* words of a k-step, loaded before it */
-constexpr int kEarlyB = 8;
+constexpr int kEarlyB = 4;
 constexpr int kRegistersOfPiece = 16;  /* of a thread's sums */
 constexpr int kPieces = 2;
 constexpr int kGroup = 8;  /* rows of tiles that blocks go down together */
@@ -182,21 +182,25 @@ DEVICE void multiply(int quarter, const Word *a, const Word *b) {
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{sum0, sum1, sum2, sum3}, {%0, %1, %2, %3}, {%8, %9}, {sum0, sum1, sum2, sum3};"
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum8, sum9, sum10, sum11}, {%0, %1, %2, %3}, {%10, %11}, {sum8, sum9, sum10, sum11};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum16, sum17, sum18, sum19}, {%0, %1, %2, %3}, {%12, %13}, {sum16, sum17, sum18, sum19};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum24, sum25, sum26, sum27}, {%0, %1, %2, %3}, {%14, %15}, {sum24, sum25, sum26, sum27};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum28, sum29, sum30, sum31}, {%4, %5, %6, %7}, {%14, %15}, {sum28, sum29, sum30, sum31};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum20, sum21, sum22, sum23}, {%4, %5, %6, %7}, {%12, %13}, {sum20, sum21, sum22, sum23};"
+        "{sum4, sum5, sum6, sum7}, {%4, %5, %6, %7}, {%8, %9}, {sum4, sum5, sum6, sum7};"
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{sum12, sum13, sum14, sum15}, {%4, %5, %6, %7}, {%10, %11}, {sum12, sum13, sum14, sum15};"
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum4, sum5, sum6, sum7}, {%4, %5, %6, %7}, {%8, %9}, {sum4, sum5, sum6, sum7};"
+        "{sum8, sum9, sum10, sum11}, {%0, %1, %2, %3}, {%10, %11}, {sum8, sum9, sum10, sum11};"
         ::"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
-          "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]));
+          "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]));
+  if (quarter == 1)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum16, sum17, sum18, sum19}, {%0, %1, %2, %3}, {%8, %9}, {sum16, sum17, sum18, sum19};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum20, sum21, sum22, sum23}, {%4, %5, %6, %7}, {%8, %9}, {sum20, sum21, sum22, sum23};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum28, sum29, sum30, sum31}, {%4, %5, %6, %7}, {%10, %11}, {sum28, sum29, sum30, sum31};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum24, sum25, sum26, sum27}, {%0, %1, %2, %3}, {%10, %11}, {sum24, sum25, sum26, sum27};"
+        ::"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]),
+          "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]));
 }
 
 /* Coordinates in the tile of an accumulator: the thread's first, and value i from there. */

@@ -78,8 +78,10 @@ describe("MMAs of gemm_sm80", function()
   end
 
   it("take registers of two k-steps, or halves of one", function()
-    assert.is_true(gemm_sm80.new(CASES["registers of two k-steps"]).doubles)
-    local p = gemm_sm80.new(CASES["halves of a k-step"])
+    local p = gemm_sm80.new(CASES["registers of two k-steps"])
+    assert.is_true(p.doubles)
+    assert.same({ p.atoms[1], p.atoms[2] - 2 }, p.early) -- ldmatrix gives B of two atoms
+    p = gemm_sm80.new(CASES["halves of a k-step"])
     assert.is_false(p.doubles)
     assert.same({ p.atoms[1] // 2, p.atoms[2] // 2 }, p.early)
   end)

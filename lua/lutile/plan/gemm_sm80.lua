@@ -140,8 +140,7 @@ local function check_steps(p)
 end
 
 -- Whether a thread has registers for two k-steps of operands at a time: not where it makes many
--- copies, which take addresses or go through registers, gathers elements, or unpacks fp8. It takes
--- ptxas 70 ms more, and on an H200 f16 331.7 us at 4096^3 instead of 342.3.
+-- copies, which take addresses or go through registers, gathers elements, or unpacks fp8.
 local function doubles(p)
   for _, o in ipairs { p.A, p.B } do
     if not o.async or o.vector * o.bytes < 16 or o.load == "elements" then return false end
@@ -149,18 +148,23 @@ local function doubles(p)
   return not mma_sync.unpacks(p.dtype, p.arch)
 end
 
+-- Atoms of operand i whose registers are loaded a step before: a half of them where there are
+-- registers for one step, else all but B's last load. With that one, too, ptxas takes 80 ms more.
+local function early_atoms(p, i)
+  if p.doubles and i == 1 then return p.atoms[1] end
+  local o, words = i == 1 and p.A or p.B, i == 1 and p.words_of_a or p.words_of_b
+  local of_load = operand.words_of_load(o, p.atoms[i] * words)
+  return mma_sync.early(p.atoms[i], words, of_load, not p.doubles)
+end
+
 local function count_registers(p)
   local values = lutile.size(p.mma.c_layout) // 32
   p.words_of_c = p.acc == "f16" and values // 2 or values
   p.words_of_a = mma_sync.words(p.mma.a_layout, p.A)
   p.words_of_b = mma_sync.words(p.mma.b_layout, p.B)
-  p.atoms, p.early, p.doubles = {}, {}, doubles(p)
-  for i, o in ipairs { p.A, p.B } do
-    local words = i == 1 and p.words_of_a or p.words_of_b
-    p.atoms[i] = p.tile[i] // lutile.tile_size(p.mma, i - 1)
-    p.early[i] = p.doubles and p.atoms[i]
-      or mma_sync.early(p.atoms[i], words, operand.words_of_load(o, p.atoms[i] * words))
-  end
+  p.doubles = doubles(p)
+  p.atoms = { p.tile[1] // lutile.tile_size(p.mma, 0), p.tile[2] // lutile.tile_size(p.mma, 1) }
+  p.early = { early_atoms(p, 1), early_atoms(p, 2) }
 end
 
 function M.new(options)

@@ -32,14 +32,14 @@ local function list_of(count, f)
   return "{" .. table.concat(list, ", ") .. "}"
 end
 
--- MMAs of rows and columns of atoms, {first, count} each, there and back along the columns, so that
+-- MMAs of rows and columns of atoms, {first, count} each, there and back along the rows, so that
 -- one of an atom's operands is the one before's. 'from' is the number of the asm's first operand.
 local function mmas(p, rows, columns, from)
   local name, lines = instruction(p), {}
   local from_b = from + rows.count * p.words_of_a
-  for i = 0, rows.count - 1 do
-    for there = 0, columns.count - 1 do
-      local j = i % 2 == 0 and there or columns.count - 1 - there
+  for j = 0, columns.count - 1 do
+    for there = 0, rows.count - 1 do
+      local i = j % 2 == 0 and there or rows.count - 1 - there
       local first = (rows.first + i + (columns.first + j) * p.atoms[1]) * p.words_of_c
       local sums = list_of(p.words_of_c, function(w) return "sum" .. first + w end)
       lines[#lines + 1] = ('        "%s "\n        "%s, %s, %s, %s;"'):format(name, sums,
@@ -112,10 +112,13 @@ function M.source(p)
   return FUNCTION:format(table.concat(parts, "\n"))
 end
 
--- Atoms of an operand that are loaded before the others: half of them, as whole loads.
-function M.early(atoms, words_of_atom, words_of_load)
+-- Of so many atoms of an operand, those whose registers are loaded a step before, as whole loads: a
+-- half, or all but the last load.
+function M.early(atoms, words_of_atom, words_of_load, is_half)
   local of_load = math.max(1, words_of_load // words_of_atom)
-  return math.min(atoms, ((atoms + 1) // 2 + of_load - 1) // of_load * of_load)
+  local loads = (atoms + of_load - 1) // of_load
+  local early = is_half and (loads + 1) // 2 or math.max(loads - 1, 1)
+  return math.min(atoms, early * of_load)
 end
 
 return M
