@@ -117,6 +117,16 @@ describe("plan.gemm", function()
     end)
   end
 
+  it("takes tiles of 128x256 for 8192^3 where A or B is contiguous along its rows", function()
+    for _, majors in ipairs { { "row", "k" }, { "row", "row" }, { "k", "row" } } do
+      local p = gemm { M = 8192, N = 8192, K = 8192, multiprocessors = 132, a_major = majors[1],
+        b_major = majors[2] }
+      assert.equal("128x256x64", table.concat(p.tile, "x"))
+      assert.same({ 2, 1 }, p.cluster)
+      assert.equal(8, p.group)
+    end
+  end)
+
   it("takes tiles of whole lines where rows of B, C or a cluster ask for them", function()
     for _, changes in ipairs { { b_major = "row" }, { beta = true }, { cluster = { 4, 1 } } } do
       changes.M, changes.N, changes.K, changes.multiprocessors = 4096, 14336, 4096, 132

@@ -4,15 +4,16 @@
 local M = {}
 
 -- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
--- cores' rate such tiles reach where there are many of them; the elements' bytes with which blocks
--- on top of each other load B for each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
+-- cores' rate such tiles reach where there are many of them, and what part of that where A or B is
+-- contiguous along its rows; the elements' bytes with which blocks on top of each other load B for
+-- each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
 local LARGE = { tile = { 128, 256 }, rate = 1.01,
   paired = { [1] = true, [2] = true, [4] = true } }
 local LARGE_OF_BYTES = { tile = { 128, 128 }, ping_pong = true, rate = 0.93 }
 local CANDIDATES = {
   LARGE,
   { tile = { 256, 128 }, rate = 1, paired = { [1] = true, [2] = true, [4] = true } },
-  { tile = { 128, 192 }, ping_pong = true, rate = 0.99, paired = { [1] = true } },
+  { tile = { 128, 192 }, ping_pong = true, rate = 0.99, by_rows = 0.97, paired = { [1] = true } },
   { tile = { 128, 176 }, ping_pong = true, rate = 0.975, paired = { [1] = true, [2] = true } },
   LARGE_OF_BYTES,
   { tile = { 64, 128 }, rate = 0.77 },
@@ -45,13 +46,14 @@ local function count_tiles(c, s)
   return math.max(ceil_div(s.M, c.tile[1]) * ceil_div(s.N, c.tile[2]) * s.L, 1)
 end
 
-local function rate_of(c, bytes)
-  return RATE[bytes] * c.rate * (c.ping_pong and IN_TURN[bytes] or 1)
+local function rate_of(c, s)
+  return RATE[s.bytes] * c.rate * (c.ping_pong and IN_TURN[s.bytes] or 1)
+    * (s.by_rows and c.by_rows or 1)
 end
 
 -- us of a multiprocessor for a tile.
 local function time_of_tile(c, s)
-  return 2 * c.tile[1] * c.tile[2] * s.K / rate_of(c, s.bytes)
+  return 2 * c.tile[1] * c.tile[2] * s.K / rate_of(c, s)
 end
 
 -- us for M x N x K, L batches, by tiles as of candidate c in so many parts.
@@ -114,10 +116,11 @@ local function measure(c, s)
   return whole, 1
 end
 
--- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors, whole_lines, ping_pong, promote}: a
--- list of {tile = candidate, parts = of its tiles, time =}, the least time first; without M, where
--- sizes come with the launch, and in runs, one for large products first, and no times.
--- 'whole_lines': of UNIT_COLUMNS columns or a multiple.
+-- For sizes {M, N, K, L, bytes, out_bytes, by_rows, multiprocessors, whole_lines, ping_pong,
+-- promote}: a list of {tile = candidate, parts = of its tiles, time =}, the least time first;
+-- without M, where sizes come with the launch, and in runs, one for large products first, and no
+-- times. 'whole_lines': of UNIT_COLUMNS columns or a multiple; 'by_rows': A or B is contiguous along
+-- its rows.
 function M.candidates(s)
   if s.M and not s.promote then return in_order(s, function(c) return measure(c, s) end) end
   local first = usual(s)
