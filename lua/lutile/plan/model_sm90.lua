@@ -119,8 +119,8 @@ end
 -- For sizes {M, N, K, L, bytes, out_bytes, by_rows, multiprocessors, whole_lines, ping_pong,
 -- promote}: a list of {tile = candidate, parts = of its tiles, time =}, the least time first;
 -- without M, where sizes come with the launch, and in runs, one for large products first, and no
--- times. 'whole_lines': of UNIT_COLUMNS columns or a multiple; 'by_rows': A or B is contiguous along
--- its rows.
+-- times. 'whole_lines': of UNIT_COLUMNS columns or a multiple; 'by_rows': A or B is contiguous
+-- along its rows.
 function M.candidates(s)
   if s.M and not s.promote then return in_order(s, function(c) return measure(c, s) end) end
   local first = usual(s)
