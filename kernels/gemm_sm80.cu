@@ -136,11 +136,10 @@ DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigne
   registers[0].load_early_a(0, 0);
   registers[0].load_early_b(0, 0);
 
-  int read = 0; /* the stage of this tile */
+  int read = 0, write = plan::kStages - 1;
   int k_left = k - (plan::kStages - 1) * plan::kBlockK; /* from the tile that is copied next */
 #pragma unroll 1
   for (int tile = 0; tile < k; tile += plan::kBlockK) {
-    const int write = read > 0 ? read - 1 : plan::kStages - 1; /* that of the tile before */
 #pragma unroll
     for (int step = 0; step < plan::kSteps; step++) {
       const int next = (step + 1) % plan::kSteps;
@@ -153,6 +152,7 @@ DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigne
         __syncthreads(); /* the next stage is whole; nobody reads this one any more */
         copy_a.advance();
         copy_b.advance();
+        write = read;
         read = read + 1 < plan::kStages ? read + 1 : 0;
         k_left -= plan::kBlockK;
       }
