@@ -3,7 +3,8 @@
 -- the L2; what takes less than 50 us is replayed from a graph.
 -- Usage, from the repository's root:
 --   LUA_CPATH=BUILD/bench/?.so lutile bench/gemm.lua [TYPE | MxNxK | OPTION=VALUE ...]
--- An option is one of plan.gemm's: template=gemm_sm80.cu, tile=128,256,64.
+-- An option is one of plan.gemm's, template=gemm_sm80.cu, tile=128,256,64, or turn=20: milliseconds
+-- that each side runs before it is the other's turn, 0.5 by default.
 
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
@@ -47,6 +48,7 @@ end
 -- ---- Ours --------------------------------------------------------------------------------------
 
 local more = {} -- options of the command line
+local turn      -- milliseconds
 
 local function ours(type_of, sets)
   local first = sets[1]
@@ -120,13 +122,13 @@ local function bench(type_of, shape, a_major, b_major)
     b_major, describe(p))
   local other, reason = cublas.fastest(type_of, shape, a_major, b_major, sets)
   if not other then
-    local t = timing.time_all { run }
+    local t = timing.time_all({ run }, false, turn)
     print(("%s %8.2f us %6.1f TFLOP/s, %4.0f MHz; cuBLASLt: %s"):format(line, 1000 * t[1],
       tflops(m, n, k, t[1]), timing.clock(), reason))
     return
   end
   local off = compare(run, other, sets)
-  local t = timing.time_all { run, other }
+  local t = timing.time_all({ run, other }, false, turn)
   print(("%s %8.2f us %6.1f TFLOP/s; cuBLASLt %8.2f us %6.1f; ratio %.3f, %4.0f MHz, off %.0e")
     :format(line, 1000 * t[1], tflops(m, n, k, t[1]), 1000 * t[2], tflops(m, n, k, t[2]),
     t[2] / t[1], timing.clock(), off))
@@ -150,7 +152,9 @@ local asked -- shapes of the command line
 for _, word in ipairs(arg or {}) do
   local name, value = word:match "^([%w_]+)=(.*)$"
   local m, n, k = word:match "^(%d+)x(%d+)x(%d+)$"
-  if name then
+  if name == "turn" then
+    turn = assert(tonumber(value), "turn: a number of milliseconds")
+  elseif name then
     more[name] = value_of(value)
   elseif m then
     asked = asked or {}

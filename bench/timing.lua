@@ -5,7 +5,7 @@ local cuda = require "lutile.cuda"
 local M = {}
 
 local REPETITIONS = 21
-local LONG_ENOUGH = 0.5 -- milliseconds that one measurement should last
+local TURN = 0.5        -- milliseconds that one measurement should last
 local SHORT = 0.05      -- milliseconds of work that is replayed from a graph
 local MOST_IN_GRAPH = 512
 
@@ -34,10 +34,10 @@ end
 
 -- A function that measures milliseconds of one run, replaying a graph of runs that are short, so
 -- that the host's part is not in it.
-local function meter(run, is_graph)
+local function meter(run, is_graph, turn)
   M.time(run, 2)
   local once = M.time(run, 8)
-  local count = math.ceil(LONG_ENOUGH / math.max(once, 0.001))
+  local count = math.ceil((turn or TURN) / math.max(once, 0.001))
   if once > SHORT or is_graph then return function() return M.time(run, count) end end
   count = math.min(count, MOST_IN_GRAPH)
   local graph = stream:capture(function() for i = 1, count do run(i) end end)
@@ -47,10 +47,11 @@ local function meter(run, is_graph)
 end
 
 -- Medians of the milliseconds of runs, each run(i) on the stream, measured in turn; 'are_graphs':
--- some are replays already, which no graph can hold.
-function M.time_all(runs, are_graphs)
+-- some are replays already, which no graph can hold. 'turn': milliseconds of a measurement, TURN by
+-- default; in long turns each run has the clock that its own power leaves.
+function M.time_all(runs, are_graphs, turn)
   local meters, times = {}, {}
-  for j, run in ipairs(runs) do meters[j], times[j] = meter(run, are_graphs), {} end
+  for j, run in ipairs(runs) do meters[j], times[j] = meter(run, are_graphs, turn), {} end
   for i = 1, REPETITIONS do
     for j, measure in ipairs(meters) do times[j][i] = measure() end
   end

@@ -4,9 +4,9 @@
 local M = {}
 
 -- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
--- cores' rate such tiles reach where there are many of them, and what part of that where A or B is
--- contiguous along its rows; the elements' bytes with which blocks on top of each other load B for
--- each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
+-- cores' rate such tiles reach where there are many of them, and what part of that where A is
+-- contiguous along its rows and the chip has power to spare; the elements' bytes with which blocks on
+-- top of each other load B for each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
 local LARGE = { tile = { 128, 256 }, rate = 1.01,
   paired = { [1] = true, [2] = true, [4] = true } }
 local LARGE_OF_BYTES = { tile = { 128, 128 }, ping_pong = true, rate = 0.93 }
@@ -119,8 +119,8 @@ end
 -- For sizes {M, N, K, L, bytes, out_bytes, by_rows, multiprocessors, whole_lines, ping_pong,
 -- promote}: a list of {tile = candidate, parts = of its tiles, time =}, the least time first;
 -- without M, where sizes come with the launch, and in runs, one for large products first, and no
--- times. 'whole_lines': of UNIT_COLUMNS columns or a multiple; 'by_rows': A or B is contiguous
--- along its rows.
+-- times. 'whole_lines': of UNIT_COLUMNS columns or a multiple; 'by_rows': A is contiguous along its
+-- rows.
 function M.candidates(s)
   if s.M and not s.promote then return in_order(s, function(c) return measure(c, s) end) end
   local first = usual(s)
