@@ -5,8 +5,8 @@ local M = {}
 
 -- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
 -- cores' rate such tiles reach where there are many of them, and what part of that where A is
--- contiguous along its rows and the chip has power to spare; the elements' bytes with which blocks on
--- top of each other load B for each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
+-- contiguous along its rows and the chip has power to spare; the elements' bytes with which blocks
+-- on top of each other load B for each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
 local LARGE = { tile = { 128, 256 }, rate = 1.01,
   paired = { [1] = true, [2] = true, [4] = true } }
 local LARGE_OF_BYTES = { tile = { 128, 128 }, ping_pong = true, rate = 0.93 }
