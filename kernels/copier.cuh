@@ -7,7 +7,7 @@
 #include "ptx.cuh"
 #include "swizzle.cuh"
 
-constexpr int kAllSteps = -1;
+constexpr int kAllSteps = -1; /* instead of a step */
 
 /* One thread's part of the copies of A or B, tile after tile along k. */
 template <class Operand>
@@ -51,17 +51,17 @@ struct Copier {
   }
 
   /*
-  ** The vectors that fall to a k-step (kAllSteps: all), of a tile with k_left elements from its start
-  ** to the matrix's end, to a stage. kSteps is how many steps share them.
+  ** The vectors that fall to one of kSharing steps (kAllSteps: all), of a tile with k_left elements
+  ** from its start to the matrix's end, to a stage.
   */
-  template <int kSteps>
+  template <int kSharing>
   DEVICE void copy(int stage, int k_left, int step) {
     if (!takes_part()) return;
-    /* Else rows are compared before the loop, and predicates that are kept leave few for all else. */
+    /* Hidden: the compiler would compare rows before the loop over tiles; predicates are few. */
     const int rows = ptx::hide(rows_left);
 #pragma unroll
     for (int i = 0; i < Operand::kCopies; i++) {
-      if (step != kAllSteps && i * kSteps / Operand::kCopies != step) continue;
+      if (step != kAllSteps && i * kSharing / Operand::kCopies != step) continue;
       const bool is_inside =
           (int)Operand::copy_row_step(i) < rows && k + (int)Operand::copy_k_step(i) < k_left;
       if constexpr (Operand::kAsync)

@@ -68,8 +68,9 @@ struct Fragment {
 
   /* Before they are multiplied, and not where they are loaded, which would wait for the load. */
   DEVICE void round(int first, int last) {
-    if constexpr (Operand::kRounds)
+    if constexpr (Operand::kRounds) {
 #pragma unroll
       for (int w = first; w < last; w++) words[w] = ptx::round_tf32(words[w]);
+    }
   }
 };

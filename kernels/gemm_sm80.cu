@@ -5,7 +5,7 @@
 ** A block computes one tile of D. Tiles of A and B go through a ring of stages in shared memory;
 ** while a warp multiplies one k-step, it loads registers of the next, and copies for the tile
 ** kStages - 1 ahead are under way. All offsets come from the plan, as functions of the thread and of
-** the step, which combine without carries: see 'place'.
+** the step: see 'place'.
 **
 ** The sums are registers that PTX names, for compilers take long for variables in loops.
 **
@@ -19,17 +19,14 @@
 #include "epilogue.cuh"
 #include "fragment.cuh"
 #include "ptx.cuh"
-#include "swizzle.cuh"
 
 /* ---- What a plan must agree on -------------------------------------------------------------- */
-
-using plan::Word;
 
 constexpr int kSumBytes = sizeof(plan::Accumulator::Bits);
 
 static_assert(plan::kBlockK % plan::kAtomK == 0, "whole k-steps");
 static_assert(plan::kSteps == plan::kBlockK / plan::kAtomK, "all k-steps of a tile");
-static_assert(plan::kSteps % 2 == 0, "registers are double-buffered: the parity of a step is fixed");
+static_assert(plan::kSteps % 2 == 0, "a step's registers go by its parity; a half of them copy");
 static_assert(plan::kStages >= 2, "one stage is read while another is written");
 static_assert(plan::A::kCopies * plan::A::kCopyThreads * plan::A::kVector ==
                   plan::kBlockM * plan::kBlockK,
@@ -37,9 +34,11 @@ static_assert(plan::A::kCopies * plan::A::kCopyThreads * plan::A::kVector ==
 static_assert(plan::B::kCopies * plan::B::kCopyThreads * plan::B::kVector ==
                   plan::kBlockN * plan::kBlockK,
               "copies cover the tile of B");
-static_assert(plan::kEarlyA % plan::A::kWordsOfLoad == 0 && plan::kEarlyB % plan::B::kWordsOfLoad == 0,
+static_assert(plan::kEarlyA % plan::A::kWordsOfLoad == 0 &&
+                  plan::kEarlyB % plan::B::kWordsOfLoad == 0,
               "whole loads");
-static_assert(plan::kRegistersOfPiece * (int)sizeof(Word) % (plan::kRun * kSumBytes) == 0, "whole runs");
+static_assert(plan::kRegistersOfPiece * (int)sizeof(plan::Register) % (plan::kRun * kSumBytes) == 0,
+              "whole runs");
 static_assert(plan::A::kStageBytes % 128 == 0 && plan::B::kStageBytes % 128 == 0 &&
                   (plan::A::kStoreMask | plan::A::kLoadMask | plan::B::kStoreMask |
                    plan::B::kLoadMask) < 128,
@@ -72,8 +71,8 @@ DEVICE Tile tile_of(unsigned block, int m, int n) {
 /* ---- Products ------------------------------------------------------------------------------- */
 
 /*
-** The registers of a k-step. Early ones are loaded while the step before is multiplied: all but a few,
-** where there are registers for two steps, else a half; late ones when their step starts.
+** The registers of a k-step. Early ones are loaded while the step before is multiplied: all but a
+** few, where there are registers for two steps, else a half; late ones when their step starts.
 */
 struct Registers {
   Fragment<plan::A> a;
@@ -95,7 +94,10 @@ struct Registers {
     b.load(from_b + stage * plan::B::kStageBytes, step, plan::kEarlyB);
   }
 
-  /* The MMAs of early registers of B; then those of late ones, by early and by late ones of A. */
+  /*
+  ** MMAs by early registers of B, by late ones and early ones of A, and by late ones of both: the
+  ** quarters of plan::multiply, which are empty where there are no such registers.
+  */
   DEVICE void multiply_early_b() {
     a.round(0, plan::kEarlyA);
     b.round(0, plan::kEarlyB);
@@ -112,7 +114,7 @@ struct Registers {
   }
 };
 
-/* Copies for all stages but one; the first one is whole. */
+/* Copies for all stages but one; the first one has arrived then. */
 DEVICE void fill_stages(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, int k) {
 #pragma unroll 1 /* unrolled, it takes the compiler longer and the kernel as long */
   for (int stage = 0; stage < plan::kStages - 1; stage++) {
@@ -131,12 +133,12 @@ DEVICE void fill_stages(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, int k)
 /* The pipeline over k: all of one tile's sums. */
 DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigned shared, int k) {
   fill_stages(copy_a, copy_b, k);
-  constexpr int kSets = plan::kDoubles ? 2 : 1;
-  Registers registers[2] = {Registers(shared), Registers(shared)};
+  Registers registers[2] = {Registers(shared), Registers(shared)}; /* of even and odd steps */
+  constexpr int kSets = plan::kDoubles ? 2 : 1;                    /* the first one of all */
   registers[0].load_early_a(0, 0);
   registers[0].load_early_b(0, 0);
 
-  int read = 0, write = plan::kStages - 1;
+  int read = 0, write = plan::kStages - 1; /* the stage of this tile, and that of the one before */
   int k_left = k - (plan::kStages - 1) * plan::kBlockK; /* from the tile that is copied next */
 #pragma unroll 1
   for (int tile = 0; tile < k; tile += plan::kBlockK) {
@@ -156,7 +158,7 @@ DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigne
         read = read + 1 < plan::kStages ? read + 1 : 0;
         k_left -= plan::kBlockK;
       }
-      if constexpr (plan::kDoubles) {
+      if constexpr (plan::kDoubles) { /* the order that is fastest on an H200 */
         then.load_early_b(read, next);
         then.load_early_a(read, next);
       }
@@ -179,26 +181,27 @@ DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigne
 constexpr int kElementBytes = sizeof(plan::Element::Bits);
 
 /* Sums of a thread, seen a piece at a time. */
-using Piece = Word[plan::kRegistersOfPiece];
-constexpr unsigned kValues = sizeof(Word) / kSumBytes; /* in a register */
+using Piece = plan::Register[plan::kRegistersOfPiece];
+constexpr unsigned kValues = sizeof(plan::Register) / kSumBytes; /* in a register */
 constexpr unsigned kValuesOfPiece = kValues * plan::kRegistersOfPiece;
 
 DEVICE auto value_of(const Piece &piece, unsigned i) {
-  const Word bits = piece[i / kValues] >> i % kValues * 8 * kSumBytes;
+  const plan::Register bits = piece[i / kValues] >> i % kValues * 8 * kSumBytes;
   return plan::Accumulator::decode((plan::Accumulator::Bits)bits);
 }
 
 /*
-** A matrix of D's elements, from the thread's first one on; where a run is more than one element, its
-** columns are contiguous.
+** C or D, from the thread's first element on; where a run is more than one element, its columns are
+** contiguous.
 */
-struct Output {
+struct Elements {
   char *first;
   long long row_stride, column_stride;
 
-  DEVICE Output(char *data, long long row_stride, long long column_stride, int row, int column)
-      : row_stride(row_stride), column_stride(plan::kRun > 1 ? 1 : column_stride) {
-    first = data;
+  DEVICE Elements(char *data, long long row_stride, long long column_stride, int row, int column)
+      : first(data),
+        row_stride(row_stride),
+        column_stride(plan::kRun > 1 ? 1 : column_stride) {
     first = at(row, column);
   }
 
@@ -210,7 +213,7 @@ struct Output {
 using Run = epilogue::Run<plan::Element, plan::kRun>;
 
 struct Epilogue {
-  Output c, d;
+  Elements c, d;
   const char *bias;
   plan::Compute alpha, beta;
   int row, column; /* of the thread's first value */
@@ -222,8 +225,8 @@ struct Epilogue {
   }
 
   /*
-  ** A run of sums, from value 'first' of a piece on, to its place in D; before the piece are 'start'
-  ** values. Nothing here branches.
+  ** A run of sums to its place in D: from value 'first' of a piece on, which is the thread's value
+  ** 'start' + 'first'. Nothing here branches, so that the runs' loads and stores overlap.
   */
   DEVICE void write(const Piece &piece, unsigned start, unsigned first) const {
     const int rows = plan::c_row_step(start + first), columns = plan::c_column_step(start + first);
@@ -280,8 +283,8 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
 
   const int row = tile.m + (int)plan::c_row(threadIdx.x);
   const int column = tile.n + (int)plan::c_column(threadIdx.x);
-  Epilogue epilogue = {Output(c + batch * c_batch * kElementBytes, c_row, c_column, row, column),
-                       Output(d + batch * d_batch * kElementBytes, d_row, d_column, row, column),
+  Epilogue epilogue = {Elements(c + batch * c_batch * kElementBytes, c_row, c_column, row, column),
+                       Elements(d + batch * d_batch * kElementBytes, d_row, d_column, row, column),
                        bias, alpha, beta, row, column, m, n};
   epilogue.write_all();
 }

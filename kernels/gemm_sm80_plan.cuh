@@ -132,8 +132,6 @@ struct B {
 ** would take most of the time of compiling.
 */
 struct Sums {
-  static constexpr bool kReadsScaled = false;  /* there is read_scaled */
-
   /* Where a kernel starts: PTX knows names from there on. */
   static DEVICE void declare() { asm volatile(".reg .b32 sum<32>;"); }
 

@@ -8,6 +8,15 @@
 
 namespace ptx {
 
+/*
+** The same number, about which the compiler knows nothing: what follows from it is worked out after
+** this, and not in advance.
+*/
+DEVICE int hide(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 /* ---- Shared memory -------------------------------------------------------------------------- */
 
 /* The 32-bit address within the shared window: what the instructions below take. */
@@ -89,12 +98,6 @@ DEVICE void load_matrices(unsigned *words, unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
                  : "=r"(words[0])
                  : "r"(address));
-}
-
-/* The same number, of which the compiler knows nothing. */
-DEVICE int hide(int x) {
-  asm volatile("" : "+r"(x));
-  return x;
 }
 
 /* ---- Asynchronous copies (compute capability 8.0) -------------------------------------------- */

@@ -78,9 +78,11 @@ describe("pruning", function()
       .. "9.0 has 232448"] = { tile = { 128, 256, 64 }, stages = 6 },
     ["N of the tile is 8: a multiple of 32 is needed, by the atom and the warps"] =
       { tile = { 128, 8, 64 }, warps = { 2, 4 } },
-    ["registers: a thread has 256 of accumulators, and 255 in all"] =
+    ["a thread of 2x2 warps has 256 registers of sums, 48 of A and B and 16 others at least, where "
+      .. "there are 255"] =
       { tile = { 128, 256, 64 }, warps = { 2, 2 } },
-    ["registers: a thread has 128 of accumulators, and 128 in all"] =
+    ["a thread of 2x4 warps has 128 registers of sums, 32 of A and B and 16 others at least, where "
+      .. "there are 128"] =
       { tile = { 128, 256, 32 }, blocks = 2 },
     ["blocks: 2 of 131072 bytes of shared memory each, where a multiprocessor has room for 1"] =
       { tile = { 128, 128, 64 }, warps = { 2, 2 }, blocks = 2, stages = 4 },

@@ -49,9 +49,12 @@ local function check_values(options)
   end
 end
 
-local function check_epilogue(text)
+local function check_epilogue(text, of_host)
   if text and (text:find "\0" or not text:find "%S") then
     fail("epilogue is %q, where an expression of x, m and n is needed", text)
+  end
+  if of_host and not text then
+    fail("host_epilogue does on the host what an epilogue does on a device, and there is none")
   end
 end
 
@@ -247,7 +250,7 @@ function M.describe(options)
   problem.check_options(options, KNOWN)
   check_bias(options.bias)
   check_values(options)
-  check_epilogue(options.epilogue)
+  check_epilogue(options.epilogue, options.host_epilogue)
   check_skew(options.skew)
   check_beta(options.beta)
   check_template(options.template)

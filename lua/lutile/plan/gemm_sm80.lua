@@ -33,8 +33,7 @@ end
 
 -- ---- As C++ ----------------------------------------------------------------------------------
 
-local COMPUTE = { f64 = "double", s32 = "int" }
-local COMPUTE_TYPE = { double = "f64", int = "s32", float = "f32" }
+local COMPUTE = { f64 = "double", s32 = "int", f32 = "float" } -- what the epilogue computes in
 
 local BLOCK = [[
 #define LUTILE_PLAN
@@ -71,20 +70,19 @@ DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
 }  // namespace plan
 ]]
 
-local function registers_of_sums(p) return p.atoms[1] * p.atoms[2] * p.words_of_c end
-
--- So many sums C++ sees at once: of whole runs, for an atom has two registers or more.
+-- So many sums C++ sees at once: of whole runs, for these are of two values at most, and an atom
+-- has two registers or more.
 local function registers_of_piece(p)
   local count = 16
-  while registers_of_sums(p) % count ~= 0 do count = count // 2 end
+  while p.sums % count ~= 0 do count = count // 2 end
   return count
 end
 
 local function sums_source(p)
   local starts, of_piece = {}, registers_of_piece(p)
-  for first = 0, registers_of_sums(p) - 1, of_piece do starts[#starts + 1] = first end
-  return sums.source { count = registers_of_sums(p), starts = starts, of_piece = of_piece,
-    constraint = p.A.word == 8 and "l" or "r", is_scaled = false, clears = true }
+  for first = 0, p.sums - 1, of_piece do starts[#starts + 1] = first end
+  return sums.source { count = p.sums, starts = starts, of_piece = of_piece,
+    constraint = p.A.word == 8 and "l" or "r", clears = true }
 end
 
 local function constants(p)
@@ -99,7 +97,7 @@ local function constants(p)
     emit.constant("kEarlyA", p.early[1] * p.words_of_a, "words of a k-step, loaded before it"),
     emit.constant("kEarlyB", p.early[2] * p.words_of_b),
     emit.constant("kRegistersOfPiece", registers_of_piece(p), "of a thread's sums"),
-    emit.constant("kPieces", registers_of_sums(p) // registers_of_piece(p)),
+    emit.constant("kPieces", p.sums // registers_of_piece(p)),
     emit.constant("kGroup", p.group, "rows of tiles that blocks go down together"),
     emit.constant("kRun", p.run_size, "of neighbouring values, written at once"),
     emit.constant("kReadsC", p.reads_c),
@@ -118,7 +116,7 @@ Plan.__tostring = base.report
 function Plan:block()
   local fields = {
     CONSTANTS = constants(self), WORD = self.A.word == 8 and "unsigned long long" or "unsigned",
-    ACC = self.acc, OUT = self.out, COMPUTE = self.compute,
+    ACC = self.acc, OUT = self.out, COMPUTE = COMPUTE[self.compute_type],
     A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
     SUMS = sums_source(self), MMA = mma_sync.source(self), EPILOGUE = self.epilogue,
     m = self.transposed and "n" or "m", n = self.transposed and "m" or "n",
@@ -139,8 +137,9 @@ local function check_steps(p)
   end
 end
 
--- Whether a thread has registers for two k-steps of operands at a time: not where it makes many
--- copies, which take addresses or go through registers, gathers elements, or unpacks fp8.
+-- Whether a thread has registers for two k-steps of operands at a time: not where its copies are of
+-- less than 16 bytes, which are many, or go through registers, nor where it gathers elements or
+-- unpacks fp8.
 local function doubles(p)
   for _, o in ipairs { p.A, p.B } do
     if not o.async or o.vector * o.bytes < 16 or o.load == "elements" then return false end
@@ -149,7 +148,7 @@ local function doubles(p)
 end
 
 -- Atoms of operand i whose registers are loaded a step before: a half of them where there are
--- registers for one step, else all but B's last load. With that one, too, ptxas takes 80 ms more.
+-- registers for one step, else all but B's last load. With that one, too, ptxas takes 70 ms more.
 local function early_atoms(p, i)
   if p.doubles and i == 1 then return p.atoms[1] end
   local o, words = i == 1 and p.A or p.B, i == 1 and p.words_of_a or p.words_of_b
@@ -165,6 +164,8 @@ local function count_registers(p)
   p.doubles = doubles(p)
   p.atoms = { p.tile[1] // lutile.tile_size(p.mma, 0), p.tile[2] // lutile.tile_size(p.mma, 1) }
   p.early = { early_atoms(p, 1), early_atoms(p, 2) }
+  p.sums = p.atoms[1] * p.atoms[2] * p.words_of_c
+  p.words_of_step = p.atoms[1] * p.words_of_a + p.atoms[2] * p.words_of_b
 end
 
 function M.new(options)
@@ -174,11 +175,10 @@ function M.new(options)
   p.dtype_b = p.dtype_b or p.dtype
   p.acc = p.acc or problem.DEFAULT_ACC[p.dtype]
   p.out = p.out or (p.acc == "s32" and "s32" or p.acc == "f64" and "f64" or "f32")
-  p.compute = COMPUTE[p.out] or "float"
-  p.compute_type = COMPUTE_TYPE[p.compute]
+  p.compute_type = COMPUTE[p.out] and p.out or "f32"
   p.atom = p.atom or atom_of(p)
   p.reasons = p.reasons or {}
-  local usual_blocks = 1
+  local usual_blocks
   if not p.tile then
     local choice = tile.choose(p)
     p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages

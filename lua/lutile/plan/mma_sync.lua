@@ -112,8 +112,8 @@ function M.source(p)
   return FUNCTION:format(table.concat(parts, "\n"))
 end
 
--- Of so many atoms of an operand, those whose registers are loaded a step before, as whole loads: a
--- half, or all but the last load.
+-- Of so many atoms of an operand, those whose registers are loaded a step before: a half of them,
+-- or all but the last load; by whole loads, of which there is one at least.
 function M.early(atoms, words_of_atom, words_of_load, is_half)
   local of_load = math.max(1, words_of_load // words_of_atom)
   local loads = (atoms + of_load - 1) // of_load

@@ -34,10 +34,6 @@ end
 
 -- ---- mma.sync ----------------------------------------------------------------------------------
 
-local REGISTERS = 65536 -- of a multiprocessor
-local MOST_REGISTERS = 255 -- of a thread
-local ADDRESSES = 32 -- registers for other things than accumulators: least seen in such kernels
-
 local TILES = { { 128, 256 }, { 256, 128 }, { 128, 128 }, { 128, 64 }, { 64, 128 }, { 64, 64 } }
 
 local SM80_FIELDS = { template = true, tile = true, warps = true, stages = true, blocks = true,
@@ -50,15 +46,6 @@ local function sm80_space(p)
   end
   return { template = { p.template }, tile = tiles, warps = { { 2, 2 }, { 2, 4 }, { 4, 2 } },
     stages = p.arch < 80 and { 2 } or { 2, 3, 4 }, blocks = { 1, 2 }, group = { p.group } }
-end
-
-local function check_registers(p)
-  local words = p.tile[1] * p.tile[2] // p.threads * (p.acc == "f64" and 2 or 1)
-  if p.acc == "f16" then words = words // 2 end
-  local most = math.min(MOST_REGISTERS, REGISTERS // (p.threads * p.blocks))
-  if words + ADDRESSES > most then
-    return ("registers: a thread has %d of accumulators, and %d in all"):format(words, most)
-  end
 end
 
 local function check_banks(p, model)
@@ -75,7 +62,7 @@ end
 -- Why a plan need not be timed; nil where it is to be. 'model' is the plan by the model, perhaps of
 -- another family.
 local function sm80_obstacle(p, model)
-  return check_registers(p) or check_tiles(p, model) or check_banks(p, model)
+  return check_tiles(p, model) or check_banks(p, model)
 end
 
 -- ---- wgmma -------------------------------------------------------------------------------------

@@ -127,26 +127,30 @@ local function write(s)
     operands(s.constraint, s.of_piece, "          "))
 end
 
+local READS_SCALED = [[
+  static constexpr bool kReadsScaled = %s;  /* there is read_scaled */
+
+]]
+
 local HEAD = [[
 /*
 ** Sums of a thread: registers of PTX, of which C++ has a piece at once. As variables in loops they
 ** would take most of the time of compiling.
 */
 struct Sums {
-  static constexpr bool kReadsScaled = %s;  /* there is read_scaled */
-
-  /* Where a kernel starts: PTX knows names from there on. */
+%s  /* Where a kernel starts: PTX knows names from there on. */
   static DEVICE void declare() { asm volatile("%s"); }]]
 
 --[[
 source{count =, starts =, of_piece =, constraint =, is_scaled =, clears =, in_runs =, in_parts =}:
 functions for 'count' registers, of a type with that constraint in asm ("l": 64 bits, else 32). A
 piece has 'of_piece' of them, from its start on. MMAs write to those of a run, if there are runs,
-else to the sums. is_scaled: they are float, and so is alpha. clears: there may be no MMA that
-leaves nothing of what was in them.
+else to the sums. is_scaled: they are float, and so is alpha; nil where no kernel asks. clears:
+there may be no MMA that leaves nothing of what was in them.
 ]]
 function M.source(s)
-  local parts = { HEAD:format(s.is_scaled, sized(".reg .b32 sum<%d>;", s):format(s.count)
+  local scaled = s.is_scaled ~= nil and READS_SCALED:format(s.is_scaled) or ""
+  local parts = { HEAD:format(scaled, sized(".reg .b32 sum<%d>;", s):format(s.count)
     .. (s.in_runs and (" .reg .b32 run<%d>;"):format(s.count) or "")) }
   local function add(text) table.move({ "", text }, 1, 2, #parts + 1, parts) end
   if s.clears then add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s)) end

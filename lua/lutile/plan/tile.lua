@@ -29,9 +29,17 @@ local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [10
   [110] = 227 }
 
 local OF_BLOCK = 1024 -- bytes of shared memory that a block takes for itself
-local MOST_COPIES = 32 -- of a thread for a tile: a bit of a word each
+local MOST_COPIES = 32 -- of a thread for a tile: each is written out, with an address of its own
+
+local MOST_SUMS = 128 -- registers of a thread: more of them would leave too few for the rest
+local SUM_BYTES = { f16 = 2, f64 = 8 }
 
 local M = {}
+
+-- Registers of a thread's sums.
+local function count_sums(p, rows, columns, warps)
+  return rows * columns * (SUM_BYTES[p.acc] or 4) // (4 * 32 * warps[1] * warps[2])
+end
 
 -- Bytes of shared memory that a block may have.
 function M.shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
@@ -58,6 +66,10 @@ local function obstacle(c, p)
     return ("%d blocks of %d bytes of shared memory, where a multiprocessor has room for %d")
       :format(p.blocks, shared, room(p, shared))
   end
+  local sums = count_sums(p, c.tile[1], c.tile[2], warps)
+  if sums > MOST_SUMS then
+    return ("%d registers of sums for a thread of %dx%d warps"):format(sums, warps[1], warps[2])
+  end
   for i, name in ipairs { "A", "B" } do
     local vector = p.vector and p.vector[name] or 16
     local copies = c.tile[i] * c.tile[3] // (vector * 32 * warps[1] * warps[2])
@@ -72,7 +84,7 @@ end
 local function drawback(c, p)
   local blocks = p.count_blocks and p.count_blocks(c.tile[1], c.tile[2])
   if blocks and blocks < p.multiprocessors then
-    return ("%d for %d multiprocessors"):format(blocks, p.multiprocessors)
+    return ("%d blocks, fewer than the %d multiprocessors"):format(blocks, p.multiprocessors)
   end
 end
 
@@ -112,14 +124,11 @@ end
 
 function M.most_blocks(p) return room(p, p.shared_bytes) end
 
-local MOST_SUMS = 128 -- registers of a thread: more of them would leave too few for the rest
-local SUM_BYTES = { f16 = 2, f64 = 8 }
-
 -- Warps for a tile that is given: four, or eight where the sums would not fit into the registers of
 -- four and the tile is whole atoms of eight.
 function M.warps(p)
   local rows, columns = p.tile[1], p.tile[2]
-  local is_large = rows * columns * (SUM_BYTES[p.acc] or 4) // 4 > MOST_SUMS * 4 * 32
+  local is_large = count_sums(p, rows, columns, { 2, 2 }) > MOST_SUMS
   local takes_rows, takes_columns = rows % 64 == 0, columns % 32 == 0 -- atoms of 16x8
   if is_large and takes_rows and (rows > columns or not takes_columns) then return { 4, 2 } end
   return is_large and takes_columns and { 2, 4 } or { 2, 2 }
@@ -172,6 +181,22 @@ local function check_places(p)
   end
 end
 
+local REGISTERS = 65536 -- of a multiprocessor
+local MOST_REGISTERS = 255 -- of a thread
+local LEAST_OTHERS = 16 -- beside sums and a k-step's words of A and B: addresses and counters
+
+-- Refuses sums that would go to memory in the main loop.
+local function check_registers(p)
+  if not p.sums then return end -- of chained_gemm
+  local most = math.min(MOST_REGISTERS, REGISTERS // (p.blocks * p.threads) // 8 * 8)
+  local sums, words = p.sums * p.A.word // 4, p.words_of_step * p.A.word // 4
+  if sums + words + LEAST_OTHERS > most then
+    fail("a thread of %dx%d warps has %d registers of sums, %d of A and B and %d others at least, "
+      .. "where there are %d (a smaller tile, more warps or fewer blocks)", p.warps[1], p.warps[2],
+      sums, words, LEAST_OTHERS, most)
+  end
+end
+
 -- Refuses a plan that no kernel can follow, whoever chose its numbers.
 function M.check(p)
   if p.stages < 2 then fail("%d stages: one is read while another is written", p.stages) end
@@ -187,6 +212,7 @@ function M.check(p)
       p.blocks, p.shared_bytes, M.most_blocks(p))
   end
   check_places(p)
+  check_registers(p)
 end
 
 -- An option that must be 'count' positive integers in a table, or one where count is nil.
