@@ -48,5 +48,6 @@ end
 grouped_gemm.Plan.run = method("run", run_grouped.run)
 grouped_gemm.Plan.prepare = method("prepare", run_grouped.prepare)
 chained_gemm.Plan.run = method("run", run.chained_gemm)
+chained_gemm.Plan.prepare = method("prepare", run.prepare_chained)
 
 return M

@@ -267,25 +267,31 @@ function M.gemm(p, A, B, C, options)
   return x.t.D
 end
 
+local function check_on_device(x)
+  if not x.is_there then fail("the tensors are not on a device: t:to(cuda) takes them there") end
+end
+
 -- A function that runs the plan on these tensors of a device again and again, all checks made.
 function M.prepare(p, A, B, C, options)
   options = options or {}
   problem.check_options(options, GEMM_OPTIONS)
   local x = check_gemm(p, A, B, C, options)
-  if not x.is_there then fail("the tensors are not on a device: t:to(cuda) takes them there") end
+  check_on_device(x)
   if is_empty(x.extents) then return function() end end
   return prepare(p, x)
 end
 
 -- ---- chained_gemm ------------------------------------------------------------------------------
 
-local function launch_chained(p, t, m, rows, n, stream)
-  local ar, ak = matrix.strides(m.A)
-  local br, bk = matrix.strides(m.B)
-  local dr, dc = matrix.strides(m.D)
-  p:kernel(t.D.data:device()):launch {
-    grid = ceil_div(rows, p.rows), block = p.threads, shared = p.shared_bytes, stream = stream,
-  }(t.A, t.B, t.D, rows, n, ar, ak, br, bk, dr, dc)
+-- A function that launches the kernel on tensors of a device.
+local function chained_launch(p, x, t)
+  local ar, ak = matrix.strides(x.m.A)
+  local br, bk = matrix.strides(x.m.B)
+  local dr, dc = matrix.strides(x.m.D)
+  local launch = p:kernel(t.D.data:device()):launch {
+    grid = ceil_div(x.rows, p.rows), block = p.threads, shared = p.shared_bytes, stream = x.stream,
+  }
+  return function() launch(t.A, t.B, t.D, x.rows, x.n, ar, ak, br, bk, dr, dc) end
 end
 
 local function check_chained(p, m)
@@ -302,8 +308,8 @@ end
 
 local CHAINED_OPTIONS = { stream = true, on = true }
 
-function M.chained_gemm(p, A, B, D, options)
-  options = options or {}
+-- What a run of these tensors needs, all checks made.
+local function check_chained_run(p, A, B, D, options)
   problem.check_options(options, CHAINED_OPTIONS)
   local t = { A = A, B = B, D = D }
   check_tensors(t, { "A", "B", "D" })
@@ -316,16 +322,28 @@ function M.chained_gemm(p, A, B, D, options)
   end
   matrix.check_target(m.D)
   local rows, n = check_chained(p, m)
-  if rows * n == 0 then return D end
-  if not cuda then
-    host.chained_gemm(p, plain(A, m.A, 1)(lutile._, lutile._, 0),
-      plain(B, m.B, 1)(lutile._, lutile._, 0), plain(D, m.D, 1)(lutile._, lutile._, 0))
+  return { t = t, m = m, cuda = cuda, is_there = is_there, rows = rows, n = n,
+    stream = options.stream }
+end
+
+function M.chained_gemm(p, A, B, D, options)
+  local x = check_chained_run(p, A, B, D, options or {})
+  if x.rows * x.n == 0 then return D end
+  if not x.cuda then
+    host.chained_gemm(p, plain(A, x.m.A, 1)(lutile._, lutile._, 0),
+      plain(B, x.m.B, 1)(lutile._, lutile._, 0), plain(D, x.m.D, 1)(lutile._, lutile._, 0))
   else
-    on_device(cuda, is_there, t, "D", function(moved)
-      launch_chained(p, moved, m, rows, n, options.stream)
-    end)
+    on_device(x.cuda, x.is_there, x.t, "D", function(moved) chained_launch(p, x, moved)() end)
   end
   return D
+end
+
+-- A function that runs the plan on these tensors of a device again and again, all checks made.
+function M.prepare_chained(p, A, B, D, options)
+  local x = check_chained_run(p, A, B, D, options or {})
+  check_on_device(x)
+  if x.rows * x.n == 0 then return function() end end
+  return chained_launch(p, x, x.t)
 end
 
 return M
