@@ -58,6 +58,16 @@ describe("plan:run", function()
         setmetatable({}, { __metatable = "lutile tensor" }), C)
     end)
 
+    says("more elements of a mode that had one in the plan, and lie elsewhere", function()
+      local p = plan.gemm { dtype = "f16", A = parse "(8,1):(8,1)", B = parse "(8,1):(8,1)",
+        C = parse "(8,8):(8,1)", arch = arch }
+      local D, four = tensor("f32", "(8,8):(8,1)"), tensor("f16", "(8,4):(1,8)")
+      refuses(p, "the columns of A must lie 1 apart, as in the plan for (8,1):(8,1); they lie 8 "
+        .. "apart", four, four, D)
+      p:run(tensor("f16", "(8,1):(1,8)"), tensor("f16", "(8,1):(1,8)"), D)
+      p:run(tensor("f16", "(8,4):(8,1)"), tensor("f16", "(8,4):(8,1)"), D)
+    end)
+
     says("a bias that is not contiguous", function()
       local swizzled = lutile.composition(lutile.Swizzle(2, 0, 2), parse "64:1")
       refuses(gemm { bias = "row" }, "bias must be 64 contiguous elements of f16, one for each "
@@ -261,6 +271,26 @@ plan:run: A of group 1: the tensor's memory was freed
 plan:run: group 1: bias must be 64 contiguous elements of f16, one for each row of D, and is f16 8:1
 ]], result.out)
     end)
+end)
+
+describe("a group of rows of tiles", function()
+  local it_runs = support.with_fake(it, pending)
+  it_runs("is refused where its tiles are more than kernels count", function()
+    local result = support.run_with_fake([[
+local cuda, n = require "lutile.cuda", 2049 * 32
+local function tensor(dtype, rows, columns)
+  return cuda.tensor(dtype, lutile.make_layout({ rows, columns }, { columns, 1 }))
+end
+local A, B, C = tensor("f16", 16, 16), tensor("f16", n, 16), tensor("f32", 16, n)
+for _, tile in ipairs { { 32, 32, 32 }, { 64, 32, 64 } } do
+  local p = lutile.plan.gemm { A = A, B = B, C = C, tile = tile, group = (1 << 20) - 1,
+    template = tile[1] == 64 and "gemm_sm90.cu" or "gemm_sm80.cu" }
+  print(select(2, pcall(p.prepare, p, A, B, C)))
+end]], { FAKE_CUDA_CAPABILITY = 90 })
+    assert.equal("", result.err)
+    assert.equal(("plan:prepare: group: 1048575 rows of 2049 tiles are 2148530175, where "
+      .. "2147483647 are the most (a smaller group)\n"):rep(2), result.out)
+  end)
 end)
 
 describe("a grouped launch that is prepared", function()

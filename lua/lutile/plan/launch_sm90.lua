@@ -33,6 +33,7 @@ return function(p, x)
   local cuda = require "lutile.cuda"
   local a, b, _, _, names = roles.of(p, x.m)
   local rows, columns = roles.extents(p, x.extents)
+  roles.check_group(p, columns)
   local k, batches = x.extents[3], x.extents[4]
   local index = x.t.D.data:device()
   local blocks = count_blocks(p, cuda.device(index), rows, columns, batches)

@@ -132,11 +132,11 @@ function M.check_unit(m, planned)
   if m.dtype ~= planned.dtype then
     fail("%s has elements of %s, and the plan is for %s", m.name, m.dtype, planned.dtype)
   end
-  local unit = planned.unit ~= "none" and planned[planned.unit]
-  if unit and unit.stride == 1 and number(m[planned.unit].stride) ~= 1
-    and number(m[planned.unit].extent) > 1 then
-    fail("the %ss of %s must lie 1 apart, as in the plan's %s; they lie %d apart", planned.unit,
-      m.name, tostring(planned.layout), number(m[planned.unit].stride))
+  if planned.unit == "none" then return end
+  local now = M.mode_now(m, planned.unit)
+  if now.stride ~= 1 and now.extent > 1 then
+    fail("the %ss of %s must lie 1 apart, as in the plan for %s; they lie %d apart", planned.unit,
+      m.name, tostring(planned.layout), now.stride)
   end
 end
 

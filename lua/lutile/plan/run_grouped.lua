@@ -3,6 +3,7 @@
 local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
 local problem = require "lutile.plan.problem"
+local roles = require "lutile.plan.roles"
 local run = require "lutile.plan.run"
 
 local M = {}
@@ -149,6 +150,7 @@ local function pack_group(cuda, p, g, i)
   local m, n = matrix.extents(d)
   local _, k = matrix.extents(a)
   if m * n == 0 then return nil end
+  roles.check_group(p.shared, n)
   check_bias(p, g, i, m, n)
   check_reaches(p, g, i, c, d)
   if k > 0 then
