@@ -1711,9 +1711,10 @@ function functions.svg(x, tile, options) end
 ---@field N? integer|lutile.Value the same
 ---@field K? integer|lutile.Value the same
 ---@field L? integer|lutile.Value batches
----@field a_major? string "row" where mode 0 of A is contiguous; by default mode 1 is
+---Contiguous along mode 0 ("row": column-major in BLAS) or mode 1 ("column" or "k", the default).
+---@field a_major? string
 ---@field b_major? string the same of B
----@field c_major? string the same of C
+---@field c_major? string the same without "k"
 ---@field scales? boolean whether a run has scale_a and scale_b
 ---@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
 ---@field template? string "gemm_sm80.cu" or "gemm_sm90.cu": the latter where it can
@@ -1730,10 +1731,11 @@ function functions.svg(x, tile, options) end
 ---@field B? lutile.Tensor|lutile.Operand (N,N)
 ---@field D? lutile.Tensor|lutile.Operand (M,N)
 ---@field M? integer|lutile.Value
----@field N? integer the same
----@field a_major? string "row" where mode 0 of A is contiguous; by default mode 1 is
+---@field N? integer|lutile.Value the same
+---Contiguous along mode 0 ("row": column-major in BLAS) or mode 1 ("column" or "k", the default).
+---@field a_major? string
 ---@field b_major? string the same of B
----@field d_major? string the same of D
+---@field d_major? string the same without "k"
 ---@field dtype? string f16 or bf16
 ---@field out? string of D: f32
 ---@field arch? integer|string 80, "sm_80", "8.0": the device's
@@ -1774,8 +1776,9 @@ local Plan = {}
 ---@return lutile.Tensor
 function Plan:run(A, B, C, options) end
 
----A function that runs it on these tensors of a device, all checks made (gemm). Its runs follow
----each other, for they count in the same memory: for two streams, or two graphs, prepare two.
+---Of plans of plan.gemm alone: a function that runs it on these tensors of a device, all checks
+---made. Its runs follow each other, for they count in the same memory: for two streams, or two
+---graphs, prepare two.
 ---@param A lutile.Tensor
 ---@param B lutile.Tensor
 ---@param C lutile.Tensor
@@ -1792,12 +1795,14 @@ function Plan:with(changes) end
 ---@return string
 function Plan:report() end
 
----The picture of "mma", or of "A.shared", "A.copy", "B.shared", "B.copy".
+---The picture of "mma", "A.shared" or "B.shared"; by mma.sync also "A.copy" or "B.copy", by wgmma
+---"D.shared".
 ---@param what? string "mma"
 ---@return string
 function Plan:svg(what) end
 
----All of the CUDA C++ that is compiled.
+---The CUDA C++ that is compiled, without the headers in kernels/ (installed:
+---share/lutile/kernels) that it includes.
 ---@return string
 function Plan:source() end
 

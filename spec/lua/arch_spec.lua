@@ -31,17 +31,49 @@ describe("an architecture", function()
     assert.same({ 103, "f" }, { arch "sm_103f" })
   end)
 
-  for _, x in ipairs { "turing", "sm_", "sm_9", 9, 90.5, "90b", "sm90", "9.0.1", "9.00", 9.05, 91,
-    76, -90, {}, true } do
-    it(("is not %s"):format(type(x) == "table" and "a table" or tostring(x)), function()
-      assert.is_nil((arch(x)))
-      local message = "arch '" .. tostring(x):gsub("%p", "%%%0") .. "'"
-      assert.error_matches(function() lutile.plan.gemm { arch = x } end, "^plan.gemm: "
-        .. message .. " is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms$")
-      assert.error_matches(function() lutile.launch(function() end, { arch = x }) end,
-        "^launch: no architecture ")
+  local FORMS = "90, \"90a\", \"sm_90a\" and \"9.0\" are the forms"
+
+  local function is_refused(x, message)
+    assert.same({ n = 2, nil, message }, table.pack(arch(x)))
+    assert.has_error(function() lutile.plan.gemm { arch = x } end, "plan.gemm: " .. message)
+    assert.error_matches(function() lutile.launch(function() end, { arch = x }) end,
+      "^launch: no architecture [^:]* %(there are 60 ")
+  end
+
+  for _, x in ipairs { "turing", "sm_", "sm_9", 9, "90b", "sm90", "9.0.1", "9.00", 9.05, -90,
+    19, 1 << 40 } do
+    it(("is not %s"):format(x), function()
+      is_refused(x, ("arch '%s' is none: %s"):format(x, FORMS))
     end)
   end
+
+  for x, capability in pairs { [91] = "9.1", [76] = "7.6", [95] = "9.5", ["sm_900"] = "90.0",
+    [999] = "99.9", [90.5] = "90.5", [140] = "14.0" } do
+    it(("is not %s, which has the form"):format(x), function()
+      is_refused(x, ("arch '%s' is none: there is no compute capability %s"):format(x, capability))
+    end)
+  end
+
+  for _, x in ipairs { {}, true, print } do
+    it("is no " .. type(x), function()
+      is_refused(x, ("arch is a %s: %s"):format(type(x), FORMS))
+    end)
+  end
+
+  it("that is newer than all is taken at its word", function()
+    assert.same({ 122, "" }, { arch(122) })
+    assert.same({ 130, "a" }, { arch "13.0a" })
+  end)
+
+  it("is one for plans where it is one for launches on the host, from 60 on", function()
+    local _, message = pcall(lutile.launch, print, { arch = 1 })
+    local there = {}
+    for number in message:match "%(there are (.*)%)":gmatch "%d+" do
+      there[math.tointeger(number)] = true
+    end
+    there[88] = true -- no table says how much shared memory its blocks have
+    for number = 60, 121 do assert.equal(there[number], arch(number) and true, number) end
+  end)
 
   it("of 90 for a plan's kernel is 90a, which has its instructions", function()
     local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 90 }

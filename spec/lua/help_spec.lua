@@ -214,7 +214,8 @@ describe("help of what takes options", function()
     assert.is_true(good, why)
     assert.matches("^plan.chained_gemm%(options%)\n  D = %(A %* B%^T%) %* B%^T, ", said[1])
     assert.matches("\n  block_k         columns of a tile of A$", said[1])
-    assert.matches("\n  a_major         \"row\" where mode 0 of A is contiguous; by default mode 1 "
-      .. "is\n  b_major         the same of B\n", said[1])
+    assert.matches('\n  a_major         Contiguous along mode 0 %("row": column%-major in BLAS%) '
+      .. 'or mode\n                  1 %("column" or "k", the default%)%.\n  b_major         the '
+      .. "same of B\n", said[1])
   end)
 end)

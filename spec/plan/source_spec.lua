@@ -132,7 +132,8 @@ describe("plan.gemm", function()
   it("is printed with its layouts and reasons, and drawn", function()
     local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 80 }
     assert.truthy(tostring(p):find("shared " .. tostring(p.A.shared), 1, true))
-    assert.truthy(tostring(p):find("why: compute capability 8.0: asked for", 1, true))
+    assert.truthy(tostring(p):find("why: compute capability 8.0: asked for; 108 multi", 1, true))
+    assert.truthy(tostring(p:with { arch = 75 }):find("7.5: asked for; 40 multiprocessors", 1, true))
     for _, what in ipairs { "mma", "A.shared", "B.copy" } do
       assert.truthy(p:svg(what):find "^<svg")
     end
@@ -166,6 +167,8 @@ describe("plan.gemm", function()
     { { dtype = "f16", A = A, B = B, C = { 3, 6 } }, "plan.gemm: N of B and C differ: 5 and 6" },
     { { dtype = "bf16", A = A, B = B, C = C, arch = 75 },
       "plan.gemm: bf16 products need compute capability 8.0, and the plan is for 7.5" },
+    { { dtype = "u8", A = A, B = B, C = C, arch = 75 }, "plan.gemm: lutile has atoms of u8 "
+      .. "products from compute capability 8.0 on, and the plan is for 7.5" },
     { { dtype = "f16", A = A, B = B, C = C, acc = "f64" },
       "plan.gemm: sums of f16 products are f32, not f64" },
     { { dtype = "f16", A = A, B = B, C = C, bias = "both" },
@@ -192,7 +195,8 @@ describe("plan.gemm", function()
     { { dtype = "f16", A = A, B = B, C = C, K = 5 }, "plan.gemm: K is 5, and A (3,4):(1,3) has 4" },
     { { dtype = "f16", A = A, B = B, C = C, L = 2 }, "plan.gemm: L is 2, and C (3,5):(1,3) has 1" },
     { { dtype = "f16", M = 4, N = 4, K = 4, b_major = "col" },
-      "plan.gemm: b_major is 'col': \"row\" where mode 0 is contiguous, else \"column\"" },
+      "plan.gemm: b_major is 'col': \"row\" is contiguous along mode 0, N (column-major in BLAS), "
+        .. "\"column\" or \"k\", the default, along mode 1, K" },
     { { dtype = "f16", A = A, B = B, C = C, c_major = "row" },
       "plan.gemm: c_major: C itself is given, and says which mode is contiguous" },
     { { dtype = "f16", A = A, B = B, C = C, epilogue = " " },

@@ -166,7 +166,7 @@ int ltL_read_architecture(lua_State *L, const char *function, int index) {
   if (lua_rawget(L, index) != LUA_TNIL) {
     architecture = parse_architecture(L, function);
     if (ltT_shared_capacity(architecture) == 0) {
-      const char *given = luaL_tolstring(L, -1, NULL);
+      const char *given = lua_isstring(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1);
       list_architectures(L);
       luaL_error(L, "%s: no architecture %s (there are %s)", function, given, lua_tostring(L, -1));
     }

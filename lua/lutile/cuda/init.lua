@@ -197,8 +197,7 @@ end
 local function name_of_arch(x)
   local number, letter = parse_arch(x)
   if number then return ("sm_%d%s"):format(number, letter) end
-  error(("compile: arch '%s' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms"):format(
-    tostring(x)), 0)
+  error("compile: " .. letter, 0)
 end
 
 -- What the driver compiles, from what a script says.

@@ -26,16 +26,14 @@ local function device()
   return ok and cuda.available() and cuda.device(0) or nil
 end
 
--- Of an A100 and an H100.
-local MULTIPROCESSORS = { [80] = 108, [90] = 132 }
+-- Of a T4, an A100 and an H100.
+local MULTIPROCESSORS = { [75] = 40, [80] = 108, [90] = 132 }
 
 -- Compute capability as major * 10 + minor: the option's, the device's, 8.0; why; multiprocessors.
 function M.architecture(options)
-  local arch = number_of_arch(options.arch)
-  if options.arch ~= nil and not arch then
-    fail("arch '%s' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the forms",
-      tostring(options.arch))
-  end
+  local arch, why
+  if options.arch ~= nil then arch, why = number_of_arch(options.arch) end
+  if options.arch ~= nil and not arch then error(why, 0) end
   if arch and arch < 75 then
     fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,
       arch % 10)
@@ -74,15 +72,17 @@ end
 local OTHERWISE = { A = { k = true, column = true }, B = { k = true, column = true },
   C = { column = true }, D = { column = true } }
 
-local function check_major(name, major, is_given)
+-- 'm' and 'n' are the names of the matrix's modes.
+local function check_major(name, major, m, n, is_given)
   if major == nil then return end
   local option = name:lower() .. "_major"
   if is_given then
     fail("%s: %s itself is given, and says which mode is contiguous", option, name)
   end
   if major ~= "row" and not OTHERWISE[name][major] then
-    fail("%s is '%s': \"row\" where mode 0 is contiguous, else \"column\"", option,
-      tostring(major))
+    fail("%s is '%s': \"row\" is contiguous along mode 0, %s (column-major in BLAS), \"column\"%s, "
+      .. "the default, along mode 1, %s", option, tostring(major), m,
+      OTHERWISE[name].k and " or \"k\"" or "", n)
   end
 end
 
@@ -98,7 +98,7 @@ end
 -- where 'major' is "row").
 function M.matrix(options, name, m, n, major, dtype)
   local x = options[name]
-  check_major(name, major, x ~= nil)
+  check_major(name, major, m, n, x ~= nil)
   if matrix.is_tensor(x) then return matrix.new(name, x, x.dtype) end
   if x ~= nil then return matrix.new(name, layout_of(name, x), dtype) end
   if options[m] == nil or options[n] == nil then
@@ -181,6 +181,9 @@ end
 M.DEFAULT_ACC = { f16 = "f32", bf16 = "f32", tf32 = "f32", e4m3 = "f32", e5m2 = "f32", f64 = "f64",
   s8 = "s32", u8 = "s32" }
 
+-- Products that 7.5 has, but lutile no atoms of.
+local NO_ATOMS = { ["s8 u8"] = true, ["u8 s8"] = true, ["u8 u8"] = true }
+
 -- Compute capability that a product of two types needs.
 local SINCE = { ["f16 f16"] = 75, ["s8 s8"] = 75, ["bf16 bf16"] = 80, ["tf32 tf32"] = 80,
   ["f64 f64"] = 80, ["s8 u8"] = 80, ["u8 s8"] = 80, ["u8 u8"] = 80, ["e4m3 e4m3"] = 89,
@@ -197,7 +200,9 @@ function M.check_types(a, b, arch)
       (a == "f32" or b == "f32") and "; dtype = \"tf32\" takes f32, rounded" or "")
   end
   if arch < since then
-    fail("%s products need compute capability %d.%d, and the plan is for %d.%d",
+    fail(NO_ATOMS[a .. " " .. b] and "lutile has atoms of %s products from compute capability "
+      .. "%d.%d on, and the plan is for %d.%d"
+      or "%s products need compute capability %d.%d, and the plan is for %d.%d",
       a == b and a or a .. " x " .. b, since // 10, since % 10, arch // 10, arch % 10)
   end
 end
