@@ -216,9 +216,9 @@ describe("plan.grouped_gemm", function()
     end, "plan.grouped_gemm: group 2: C: a tensor, a layout or a shape expected, got number")
     assert.has_error(function()
       plan.grouped_gemm { groups = { group() }, out = "f16", arch = 90, tile = { 100, 100, 64 } }
-    end, "plan.grouped_gemm: group 1: M of the tile is 100: a multiple of 32 is needed, by the "
-      .. "atom and the warps; gemm_sm90.cu does not take it either: tile: 100 columns, where "
-      .. "multiples of 16 from 32 to 256 there are")
+    end, "plan.grouped_gemm: group 1: gemm_sm90.cu: tile: 100 columns, where multiples of 16 from "
+      .. "32 to 256 there are; gemm_sm80.cu: M of the tile is 100: a multiple of 32 is needed, by "
+      .. "the atom and the warps")
   end)
 
   it("has the pictures and the source of its one kernel", function()
@@ -226,8 +226,11 @@ describe("plan.grouped_gemm", function()
     assert.equal(p.shared:svg "A.shared", p:svg "A.shared")
     assert.equal(p.shared:source(), p:source())
     p = plan.grouped_gemm { groups = { group() }, out = "f16", arch = 80 }
-    assert.error_matches(function() p:svg() end,
-      "svg: there is no one kernel: a launch each: wgmma")
+    for _, name in ipairs { "svg", "source", "compile_options", "kernel" } do
+      assert.error_matches(function() p[name](p) end,
+        ("^plan:%s: there is no one kernel: a launch each: wgmma"):format(name))
+    end
+    assert.error_matches(function() p.svg() end, "^plan:svg: a plan expected, got nil ")
   end)
 
   for _, arch in ipairs { 80, 90 } do

@@ -20,7 +20,7 @@ describe("plan.grouped_gemm", function()
     local p = lutile.plan.grouped_gemm { groups = { { M = 64, N = 256, K = 64 },
       { M = 65, N = 256, K = 64 } }, dtype = "f16", arch = 80 }
     assert.equal(65, lutile.size(p:single(2).matrices.A.layout, 0))
-    assert.has_error(function() p:single(3) end, "single: group 3, where there are 2")
+    assert.has_error(function() p:single(3) end, "plan:single: group 3, where there are 2")
   end)
 
   it("is one launch on Hopper, where the matrices are alike", function()

@@ -133,7 +133,7 @@ describe("plan.gemm", function()
     local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 80 }
     assert.truthy(tostring(p):find("shared " .. tostring(p.A.shared), 1, true))
     assert.truthy(tostring(p):find("why: compute capability 8.0: asked for; 108 multi", 1, true))
-    assert.truthy(tostring(p:with { arch = 75 }):find("7.5: asked for; 40 multiprocessors", 1, true))
+    assert.matches("7.5: asked for; 40 multiproc", tostring(p:with { arch = 75 }), 1, true)
     for _, what in ipairs { "mma", "A.shared", "B.copy" } do
       assert.truthy(p:svg(what):find "^<svg")
     end
@@ -222,8 +222,6 @@ describe("plan.gemm", function()
       ["wgmma is compute capability 9.0's alone"] = { arch = 80 },
       ["the template says so"] = { arch = 90, template = "gemm_sm80.cu" },
       ["warps and blocks are options of gemm_sm80.cu"] = { arch = 90, warps = { 2, 2 } },
-      ["A (64,63):(63,1): TMA takes strides of multiples of 16 bytes, and 63 elements have 126"] =
-        { arch = 90, K = 63 },
     } do
       it(("refuses %s where it takes gemm_sm80.cu: %s"):format(name, why), function()
         local all = { dtype = "f16", M = 64, N = 64, K = 64, [name] = value }

@@ -177,10 +177,24 @@ describe("plan.gemm", function()
   end)
 
   it("says what speaks against both templates", function()
-    assert.has_error(function() gemm { tile = { 100, 100, 64 } } end, "plan.gemm: M of the tile is "
-      .. "100: a multiple of 32 is needed, by the atom and the warps; gemm_sm90.cu does not take "
-      .. "it either: tile: 100 columns, where multiples of 16 from 32 to 256 there are")
+    assert.has_error(function() gemm { tile = { 100, 100, 64 } } end, "plan.gemm: "
+      .. "gemm_sm90.cu: tile: 100 columns, where multiples of 16 from 32 to 256 there are; "
+      .. "gemm_sm80.cu: M of the tile is 100: a multiple of 32 is needed, by the atom and the "
+      .. "warps")
   end)
+
+  it("says what speaks against an option of gemm_sm90.cu, and not that it is none of the other's",
+    function()
+      for message, options in pairs {
+        ["cluster: 3x3, where one of the two is 1"] = { cluster = { 3, 3 } },
+        ["tile: 100 columns, where multiples of 16 from 32 to 256 there are"] =
+          { tile = { 100, 100, 64 }, cluster = { 2, 1 } },
+        ["A (256,4):(4,1): TMA takes strides of multiples of 16 bytes, and 4 elements have 8"] =
+          { K = 4, splits = 2 },
+      } do
+        assert.has_error(function() gemm(options) end, "plan.gemm: gemm_sm90.cu: " .. message)
+      end
+    end)
 
   it("refuses a C whose elements share places", function()
     assert.has_error(function() gemm { C = make_layout({ 256, 256 }, { 0, 1 }) } end,

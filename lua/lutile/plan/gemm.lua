@@ -196,10 +196,16 @@ local function attempt(p, a, b, d, direct)
   return try(gemm_sm90.plan, options, a, b, d)
 end
 
+-- Why gemm_sm90.cu is not asked; nil where it is.
+local function exclude_sm90(p)
+  if p.arch ~= 90 then return "wgmma is compute capability 9.0's alone" end
+  if p.warps or p.blocks then return "warps and blocks are options of gemm_sm80.cu" end
+end
+
 -- The plan by gemm_sm90.cu, or nil and why there is none.
 local function by_sm90(p, a, b, d)
-  if p.arch ~= 90 then return nil, "wgmma is compute capability 9.0's alone" end
-  if p.warps or p.blocks then return nil, "warps and blocks are options of gemm_sm80.cu" end
+  local exclusion = exclude_sm90(p)
+  if exclusion then return nil, exclusion end
   if not is_hierarchical(p.matrices) then return attempt(p, a, b, d, false) end
   local plan, why = attempt(p, a, b, d, true)
   if plan then return plan end
@@ -209,13 +215,30 @@ end
 
 local OF_SM90 = { "cluster", "ping_pong", "splits", "promote", "dependent", "skew" }
 
+-- The first option that is for gemm_sm90.cu alone.
+local function option_of_sm90(p)
+  for _, name in ipairs(OF_SM90) do if p[name] ~= nil then return name end end
+end
+
 -- Refuses what gemm_sm80.cu would not heed; 'why' it is taken.
 local function check_of_sm80(p, why)
-  for _, name in ipairs(OF_SM90) do
-    if p[name] ~= nil then
-      fail("%s is an option of gemm_sm90.cu, and gemm_sm80.cu is taken: %s", name, why)
-    end
+  local name = option_of_sm90(p)
+  if name then
+    fail("%s is an option of gemm_sm90.cu, and gemm_sm80.cu is taken: %s", name, why)
   end
+end
+
+-- The plan by gemm_sm80.cu where gemm_sm90.cu is not asked, or refuses: 'why'.
+local function by_sm80(p, a, b, d, why)
+  check_of_sm80(p, why)
+  if p.arch >= 90 then
+    p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why
+  end
+  if p.arch ~= 90 and is_hierarchical(p.matrices) then explain_copies(p) end
+  local plan, obstacle = try(gemm_sm80.plan, p, a, b, d)
+  if plan then return plan end
+  if p.arch ~= 90 then fail("%s", obstacle) end
+  fail("gemm_sm90.cu: %s; gemm_sm80.cu: %s", why, obstacle)
 end
 
 local function by_template(p, a, b, d)
@@ -226,15 +249,10 @@ local function by_template(p, a, b, d)
   end
   local plan, why = by_sm90(p, a, b, d)
   if plan then return plan end
-  if p.template then fail("%s: %s", p.template, why) end
-  check_of_sm80(p, why)
-  if p.arch >= 90 then
-    p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why
+  if p.template or option_of_sm90(p) and not exclude_sm90(p) then
+    fail("gemm_sm90.cu: %s", why)
   end
-  if p.arch ~= 90 and is_hierarchical(p.matrices) then explain_copies(p) end
-  local other, obstacle = try(gemm_sm80.plan, p, a, b, d)
-  if other then return other end
-  fail("%s%s", obstacle, p.arch == 90 and "; gemm_sm90.cu does not take it either: " .. why or "")
+  return by_sm80(p, a, b, d, why)
 end
 
 local function check_template(name)

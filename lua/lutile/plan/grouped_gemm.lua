@@ -157,7 +157,7 @@ end
 function Plan:single(group, i)
   if math.type(group) == "integer" then
     i, group = group, self.options.groups[group]
-    if not group then fail("single: group %d, where there are %d", i, self.count) end
+    if not group then fail("group %d, where there are %d", i, self.count) end
   end
   return of_group(i, gemm.plan, options_of(self.options, group, i))
 end
@@ -215,7 +215,7 @@ end
 for _, name in ipairs { "svg", "source", "block", "kernel", "compile_options" } do
   Plan[name] = function(self, ...)
     if self.shared then return self.shared[name](self.shared, ...) end
-    fail("%s: there is no one kernel: %s (plan:single(i) is the plan of group i)", name,
+    fail("there is no one kernel: %s (plan:single(i) is the plan of group i)",
       self.reasons[#self.reasons])
   end
 end

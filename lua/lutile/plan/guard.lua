@@ -14,7 +14,7 @@ return function(name, f)
     if results[1] then return table.unpack(results, 2, results.n) end
     local message = results[2]
     if type(message) ~= "string" then error(message, 0) end
-    message = without_place(message):gsub("^plan:%a+: ", "")
+    message = without_place(message):gsub("^plan:[%a_]+: ", "")
     error(name .. ": " .. message, 2)
   end
 end

@@ -45,8 +45,11 @@ end
 for _, name in ipairs { "with", "report", "svg", "source", "compile_options", "kernel" } do
   base[name] = method(name, base[name])
 end
-grouped_gemm.Plan.run = method("run", run_grouped.run)
-grouped_gemm.Plan.prepare = method("prepare", run_grouped.prepare)
+grouped_gemm.Plan.run, grouped_gemm.Plan.prepare = run_grouped.run, run_grouped.prepare
+for _, name in ipairs { "run", "prepare", "single", "svg", "source", "compile_options",
+  "kernel" } do
+  grouped_gemm.Plan[name] = method(name, grouped_gemm.Plan[name])
+end
 chained_gemm.Plan.run = method("run", run.chained_gemm)
 chained_gemm.Plan.prepare = method("prepare", run.prepare_chained)
 
