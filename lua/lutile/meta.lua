@@ -1808,7 +1808,7 @@ function Plan:source() end
 
 ---What cuda.compile takes for its kernel: for a device, or an architecture such as "sm_90a"; by
 ---default device 0's, or the plan's own where there is none.
----@param device? integer
+---@param device? lutile.cuda.Place
 ---@param arch? integer|string
 ---@return table
 function Plan:compile_options(device, arch) end
@@ -2145,7 +2145,7 @@ function cuda.has_compiler() end
 function cuda.count() end
 
 ---A device and its figures.
----@param index? integer 0
+---@param index? lutile.cuda.Place 0
 ---@return lutile.cuda.Device
 function cuda.device(index) end
 

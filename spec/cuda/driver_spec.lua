@@ -65,6 +65,19 @@ try(cuda.device, 2)
       "108\t49152\t166912\t41943040\t1073741824", "no device 2: there are 2, from 0 on" },
       lines(result.out))
   end)
+
+  it_pretends("that a plan's kernel is not for are refused", function()
+    local result = run([[
+local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 90 }
+try(p.kernel, p, 1)
+try(p.compile_options, p, cuda.device(1))
+try(p.compile_options, p:with { arch = 75 })
+]], { FAKE_CUDA_DEVICES = 2 })
+    local message = ": the plan is for compute capability 9.0 alone, and device 1 has 8.0: "
+      .. "plan:with{arch = 80} is for that"
+    assert.same({ "plan:kernel" .. message, "plan:compile_options" .. message, "no error" },
+      lines(result.out))
+  end)
 end)
 
 describe("lutile --cuda-info", function()

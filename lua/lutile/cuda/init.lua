@@ -62,7 +62,17 @@ function Device:event() return driver.event(self.index) end
 function Device:can_access_peer(other) return driver.can_access_peer(self.index, other.index) end
 function Device:enable_peer(other) return driver.enable_peer(self.index, other.index) end
 
-M.device = guard(function(i) return setmetatable(driver.device_properties(i or 0), Device) end)
+-- What names a place: this module (device 0), a device, its number.
+local function device_of(place)
+  if place == nil or place == M then return 0 end
+  if getmetatable(place) == Device then return place.index end
+  if math.type(place) == "integer" then return place end
+  error(("a device expected, got %s"):format(type(place)), 0)
+end
+
+M.device = guard(function(place)
+  return setmetatable(driver.device_properties(device_of(place)), Device)
+end)
 
 function M.devices()
   local list = {}
@@ -71,14 +81,6 @@ function M.devices()
 end
 
 -- ---- Memory ------------------------------------------------------------------------------------
-
--- What names a place: this module (device 0), a device, its number.
-local function device_of(place)
-  if place == nil or place == M then return 0 end
-  if getmetatable(place) == Device then return place.index end
-  if math.type(place) == "integer" then return place end
-  error(("a device expected, got %s"):format(type(place)), 0)
-end
 
 -- alloc(bytes [, device]), alloc(dtype, count [, device]): a buffer of any content.
 M.alloc = guard(function(dtype, count, device)

@@ -2,6 +2,7 @@
 
 local lutile = require "lutile"
 local parse_arch = require "lutile.arch"
+local tile = require "lutile.plan.tile"
 
 local M = {}
 
@@ -45,12 +46,41 @@ function M.source(p)
   return p:block() .. "\n" .. (require "lutile.cuda.source".find(p.template))
 end
 
+-- Refuses a compute capability that the plan's kernel is not for; 'where' it is from.
+local function check_target(p, number, where)
+  local others = p.is_for_one and "alone" or "and newer"
+  local function fail(what, ...)
+    error(("the plan is for compute capability %d.%d %s, and %s %d.%d%s: plan:with{arch = %d} is "
+      .. "for that"):format(p.arch // 10, p.arch % 10, others, where, number // 10, number % 10,
+      what:format(...), number), 0)
+  end
+  local limit = tile.shared_limit(number)
+  if number < p.arch or p.is_for_one and number ~= p.arch then fail "" end
+  if p.shared_bytes > limit then
+    fail(", where a block has %d bytes of shared memory, not %d", limit, p.shared_bytes)
+  end
+end
+
+-- The compute capability to compile for: what was given, the device's, the plan's where there is
+-- none; its letter; where it is from.
+local function target_of(p, place, arch)
+  if arch ~= nil then
+    local number, letter = parse_arch(arch)
+    if not number then error(letter, 0) end
+    return number, letter, "arch is"
+  end
+  local cuda = require "lutile.cuda"
+  if place == nil and not cuda.available() then return p.arch, "", "" end
+  local device = cuda.device(place)
+  return 10 * device.major + device.minor, nil, ("device %d has"):format(device.index)
+end
+
 -- What lutile.cuda.compile takes; arch is 80, "sm_80" or the like, by default the device's; the
 -- plan's where there is no device. Kernels for 90 are for 90a.
 function M.compile_options(p, device, arch)
-  if not (device or arch or require "lutile.cuda".available()) then arch = p.arch end
-  local number, letter = parse_arch(arch)
-  if number then arch = ("sm_%d%s"):format(number, number == 90 and "a" or letter) end
+  local number, letter, where = target_of(p, device, arch)
+  check_target(p, number, where)
+  if letter then arch = ("sm_%d%s"):format(number, number == 90 and "a" or letter) end
   return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
     types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
 end
@@ -58,21 +88,11 @@ end
 -- A plan that has been compiled for a device keeps that kernel.
 local kernels = setmetatable({}, { __mode = "k" })
 
-local function check_device(p, device)
-  if 10 * device.major + device.minor < p.arch then
-    error(("the plan is for compute capability %d.%d, and device %d has %d.%d (arch = %d would do)")
-      :format(p.arch // 10, p.arch % 10, device.index, device.major, device.minor,
-        10 * device.major + device.minor), 0)
-  end
-end
-
 function M.kernel(p, index)
   local of_plan = kernels[p] or {}
   kernels[p] = of_plan
   if not of_plan[index] then
-    local cuda = require "lutile.cuda"
-    check_device(p, cuda.device(index))
-    of_plan[index] = cuda.compile(p:compile_options(index))
+    of_plan[index] = require "lutile.cuda".compile(p:compile_options(index))
   end
   return of_plan[index]
 end

@@ -140,7 +140,8 @@ local function sums_source(p)
     in_runs = p.promote, in_parts = p.splits > 1 }
 end
 
-local Plan = setmetatable({ template = "gemm_sm90.cu", entry = "gemm" }, { __index = base })
+local Plan = setmetatable({ template = "gemm_sm90.cu", entry = "gemm", is_for_one = true },
+  { __index = base })
 Plan.__index = Plan
 M.Plan = Plan
 
