@@ -102,4 +102,21 @@ describe("local_partition", function()
     end
     for i = 0, 127 do assert(seen[i]) end
   end)
+
+  it("takes a shape for the compact layout of threads", function()
+    local l = parse "(4,8):(1,4)"
+    assert.same({ l:local_partition(lutile.make_layout { 2, 4 }, 3) },
+      { l:local_partition({ 2, 4 }, 3) })
+    assert.same({ l:local_partition(lutile.make_layout(4), 3) }, { l:local_partition(4, 3) })
+  end)
+
+  it("has threads with any numbers, and no others", function()
+    local l = parse "(4,8):(1,4)"
+    assert.equal(5, (select(2, l:local_partition(parse "(2,2):(1,8)", 9))))
+    for thread, threads in pairs { [8] = "(2,4):(1,2)", [-1] = "(2,4):(4,1)",
+      [2] = "(2,4):(1,8)" } do
+      assert.has_error(function() l:local_partition(parse(threads), thread) end,
+        ("local_partition: thread %d is none of the 8 of %s"):format(thread, threads))
+    end
+  end)
 end)

@@ -263,6 +263,19 @@ static const lt_value *flatten_coord(lt_arena *arena, const lt_value *coord,
   return ltA_finish(&b);
 }
 
+/* threads(r) == index */
+static const lt_value *thread_coord(lt_arena *arena, const lt_value *threads,
+                                    const lt_value *index) {
+  const lt_value *coord = lt_idx2crd(arena, index, ltA_shape(threads), ltA_stride(threads));
+  const lt_value *back = coord == NULL ? NULL : lt_crd2idx(arena, coord, threads, NULL);
+  const lt_value *count = back == NULL ? NULL : lt_size(arena, threads);
+  if (count == NULL) return NULL;
+  if (index->value < 0 || back->value != index->value)
+    return ltA_fail(arena, LT_INVALID, "local_partition: thread %v is none of the %v of %v", index,
+                    count, threads);
+  return coord;
+}
+
 const lt_value *lt_local_partition(lt_arena *arena, const lt_value *layout, const lt_value *threads,
                                    const lt_value *index, const lt_value *projection) {
   if (ltA_failed(arena)) return NULL;
@@ -272,7 +285,7 @@ const lt_value *lt_local_partition(lt_arena *arena, const lt_value *layout, cons
                     index);
   ltA_mark mark = ltA_get_mark(arena);
   const lt_value *shape = ltA_shape(threads);
-  const lt_value *coord = lt_get_hier_coord(arena, threads, index);
+  const lt_value *coord = thread_coord(arena, threads, index);
   if (projection != NULL && coord != NULL) {
     shape = lt_dice(arena, projection, shape);
     coord = lt_dice(arena, projection, coord);

@@ -227,7 +227,7 @@ static const ltL_operation operations[] = {
     {"slice_and_offset", "cL", PAIR, FUNCTION_2(lt_slice_and_offset)},
     {"domain_offset", "cL", PAIR, FUNCTION_2(lt_domain_offset)},
     {"local_tile", "Ltc?c", PAIR, FUNCTION_4(lt_local_tile)},
-    {"local_partition", "Ltc?c", PAIR, FUNCTION_4(lt_local_partition)},
+    {"local_partition", "Llc?c", PAIR, FUNCTION_4(lt_local_partition)},
     {"inner_partition", "Ltc", PAIR, FUNCTION_3(lt_inner_partition)},
     {"outer_partition", "Ltc", PAIR, FUNCTION_3(lt_outer_partition)},
 
