@@ -280,9 +280,20 @@ local function describe_value(x, entries)
   return tostring(x) .. "\n" .. wrap("methods: " .. table.concat(names, "  "), "  ")
 end
 
-local function describe_function(f, entries, embedded)
+-- The entry of a function that is a method of a class of plans.
+local function entry_of_method(f, entries, classes)
+  for _, module in next, package.loaded do
+    local Plan = type(module) == "table" and rawget(module, "Plan")
+    local class = type(Plan) == "table" and classes[rawget(Plan, "__name")]
+    local names = class and functions_of(entries, classes, class) or {}
+    for _, name in ipairs(names) do if rawequal(Plan[name], f) then return names[name] end end
+  end
+end
+
+local function describe_function(f, entries, classes, embedded)
   local name = name_of(f, lutile, "")
-  if name and entries[name] then return describe_entry(entries[name]) end
+  local entry = name and entries[name] or entry_of_method(f, entries, classes)
+  if entry then return describe_entry(entry) end
   return describe_lua_function(f, embedded)
 end
 
@@ -291,7 +302,7 @@ local function describe(x, entries, classes, embedded)
   local kind, class, text = type(x), class_of(classes, x), nil
   if kind == "string" then return describe_name(x, entries, classes) end
   if class then return describe_class(entries, classes, class) end
-  if kind == "function" then text = describe_function(x, entries, embedded) end
+  if kind == "function" then text = describe_function(x, entries, classes, embedded) end
   if kind == "table" then text = describe_table(x) end
   if kind == "userdata" then text = describe_value(x, entries) end
   return text or ("a %s, and none of lutile's: help() lists the names"):format(kind)

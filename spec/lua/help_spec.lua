@@ -155,6 +155,21 @@ describe("help", function()
     assert.is_falsy(functions_of {})
   end)
 
+  it("of a plan's method is that of its name", function()
+    local p = lutile.plan.gemm { dtype = "f16", M = 16, N = 16, K = 16, arch = 90 }
+    for _, name in ipairs { "run", "prepare", "with", "report", "svg", "source",
+      "compile_options" } do
+      assert.equal(said("Plan:" .. name), said(p[name]))
+    end
+    local chained = lutile.plan.chained_gemm { dtype = "f16", M = 64, N = 64, arch = 80 }
+    assert.equal(said "Plan:run", said(chained.run))
+    local grouped = lutile.plan.grouped_gemm { groups = { { M = 16, N = 16, K = 16 } },
+      dtype = "f16", arch = 80 }
+    assert.equal(said "GroupedPlan:run", said(grouped.run))
+    assert.equal(said "GroupedPlan:single", said(grouped.single))
+    assert.equal(said "Plan:svg", said(grouped.svg))
+  end)
+
   it("of a value has its methods", function()
     assert.matches("\n  methods: .*%f[%w]get_slice%f[%W]",
       said(lutile.make_tiled_mma "UniversalFMA<f32>"))
