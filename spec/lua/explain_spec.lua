@@ -65,7 +65,7 @@ composition((10,2):(16,4), (5,4):(1,5))
   end)
 
   it("tells a complement, an inverse, a divide and a product", function()
-    assert.matches("2:6: 3 of the 2 covered so far fit below stride 6: 3:2",
+    assert.matches("2:6: offsets below 2 are covered; 2 goes 3 times into its stride 6: 3:2",
       (explain("complement", parse "(2,2):(1,6)", 24)))
     assert.matches("4:1 at index 2: its stride is the 1 reached, so offsets go on: 4:2",
       (explain("right_inverse", parse "(2,4,6):(4,1,8)")))

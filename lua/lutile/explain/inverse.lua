@@ -70,8 +70,8 @@ function M.complement(lines, layout, target)
       lines:say("%s starts within the %s that are covered: the test fails", show(mode), reached)
       return
     end
-    lines:say("%s: %s of the %s covered so far fit below stride %s: %s:%s", show(mode), gap,
-      reached, mode.stride, gap, reached)
+    lines:say("%s: offsets below %s are covered; %s goes %s times into its stride %s: %s:%s",
+      show(mode), reached, reached, gap, mode.stride, gap, reached)
     result[#result + 1] = { shape = gap, stride = reached }
     reached = mode.stride * mode.shape
     lines:say("%s itself covers up to %s * %s = %s", show(mode), mode.shape, mode.stride, reached)
