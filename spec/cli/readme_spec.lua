@@ -2,9 +2,14 @@
 local command = require "spec.support.command"
 local support = require "spec.support.cuda"
 
-local file = assert(io.open "README.md")
-local readme = file:read "a"
-file:close()
+local function text_of(name)
+  local file = assert(io.open(name))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+local readme = text_of "README.md"
 
 describe("README.md", function()
   local shown = 0
@@ -22,17 +27,22 @@ describe("README.md", function()
   end)
 
   it("has a script that plans without one", function()
-    local r = command.run("-", (readme:match "Plans need no GPU.-```lua\n(.-)```"))
+    local chunk, names = readme:match "Plans need no GPU.-```lua\n(.-)```", {}
+    local r = command.run("-", (chunk:gsub('open%("([^"]*)"', function(name)
+      names[name] = os.tmpname()
+      return ("open(%q"):format(names[name])
+    end)))
     assert.same({ "", 0 }, { r.err, r.code })
-    assert.matches("wgmma.mma_async", r.out, 1, true)
+    assert.matches("^gemm: f16 x f16 ", r.out)
+    assert.matches("wgmma.mma_async", text_of(names["kernel.cu"]), 1, true)
+    assert.matches("^<svg ", text_of(names["A.svg"]))
+    for _, name in pairs(names) do os.remove(name) end
   end)
 
   it("has the picture of a TiledMMA", function()
     local example, path = readme:match "This is `(svg.-)`.-%!%[[^%]]*%]%((.-)%)"
     local r = command.execute(("io.write(%s)"):format(example))
-    local picture = assert(io.open(path))
-    assert.is_true(picture:read "a" == r.out)
-    picture:close()
+    assert.is_true(text_of(path) == r.out)
   end)
 
   for example, result in readme:gmatch "\n| [^|]+ | `([^`]*)` | `([^`]*)` |" do
