@@ -31,7 +31,7 @@ describe("an architecture", function()
     assert.same({ 103, "f" }, { arch "sm_103f" })
   end)
 
-  local FORMS = "90, \"90a\", \"sm_90a\" and \"9.0\" are the forms"
+  local WANTED = "90, \"90a\", \"sm_90a\" and \"9.0\" are the forms"
 
   local function is_refused(x, message)
     assert.same({ n = 2, nil, message }, table.pack(arch(x)))
@@ -43,7 +43,7 @@ describe("an architecture", function()
   for _, x in ipairs { "turing", "sm_", "sm_9", 9, "90b", "sm90", "9.0.1", "9.00", 9.05, -90,
     19, 1 << 40 } do
     it(("is not %s"):format(x), function()
-      is_refused(x, ("arch '%s' is none: %s"):format(x, FORMS))
+      is_refused(x, ("arch '%s' is none: %s"):format(x, WANTED))
     end)
   end
 
@@ -56,7 +56,7 @@ describe("an architecture", function()
 
   for _, x in ipairs { {}, true, print } do
     it("is no " .. type(x), function()
-      is_refused(x, ("arch is a %s: %s"):format(type(x), FORMS))
+      is_refused(x, ("arch is a %s: %s"):format(type(x), WANTED))
     end)
   end
 
@@ -86,11 +86,11 @@ describe("an architecture", function()
   local function is_compiled(options, targets)
     for name, value in pairs(sizes) do options[name] = options[name] or value end
     local p = lutile.plan.gemm(options)
-    for arch, message in pairs(targets) do
+    for target, message in pairs(targets) do
       if message == true then
-        assert.has_no_error(function() p:compile_options(nil, arch) end)
+        assert.has_no_error(function() p:compile_options(nil, target) end)
       else
-        assert.has_error(function() p:compile_options(nil, arch) end, "plan:compile_options: "
+        assert.has_error(function() p:compile_options(nil, target) end, "plan:compile_options: "
           .. message)
       end
     end

@@ -33,8 +33,8 @@ describe("a number", function()
       message_of(make_layout, "8"))
     assert.equal("bad argument #1 to 'make_layout' (string in a table of numbers)",
       message_of(make_layout, { "8" }))
-    assert.equal("bad argument #2 to 'make_layout' (stride, LayoutLeft or LayoutRight expected, got "
-      .. "string)", message_of(make_layout, { 4, 8 }, "row"))
+    assert.equal("bad argument #2 to 'make_layout' (stride, LayoutLeft or LayoutRight expected, "
+      .. "got string)", message_of(make_layout, { 4, 8 }, "row"))
   end)
 
   it("may be dynamic, with a promise", function()
