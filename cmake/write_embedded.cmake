@@ -5,10 +5,19 @@
 
 string(REPLACE "|" ";" files "${files}")
 
+# Deflate finds what is alike within 32 KiB: with these first, and headers last, files take 1 % less
+# than in the order of their names.
+foreach(name cuda/init meta plan/operand plan/result)
+  list(REMOVE_ITEM files ${root}/lua/lutile/${name}.lua)
+  list(PREPEND files ${root}/lua/lutile/${name}.lua)
+endforeach()
+
 set(groups kernels plan rest)
 foreach(file IN LISTS files)
   file(RELATIVE_PATH name ${root} ${file})
-  if(name MATCHES "^kernels/")
+  if(name MATCHES "\\.cuh$")
+    list(APPEND headers ${file})
+  elseif(name MATCHES "^kernels/")
     list(APPEND files_of_kernels ${file})
   elseif(name MATCHES "^lua/lutile/(plan|tune)/")
     list(APPEND files_of_plan ${file})
@@ -16,6 +25,7 @@ foreach(file IN LISTS files)
     list(APPEND files_of_rest ${file})
   endif()
 endforeach()
+list(APPEND files_of_kernels ${headers})
 
 set(arrays "")
 set(entries "")
