@@ -282,11 +282,9 @@ end
 
 -- The entry of a function that is a method of a class of plans.
 local function entry_of_method(f, entries, classes)
-  for _, module in next, package.loaded do
-    local Plan = type(module) == "table" and rawget(module, "Plan")
-    local class = type(Plan) == "table" and classes[rawget(Plan, "__name")]
-    local names = class and functions_of(entries, classes, class) or {}
-    for _, name in ipairs(names) do if rawequal(Plan[name], f) then return names[name] end end
+  for _, Plan in ipairs(lutile.plan.classes) do
+    local names = functions_of(entries, classes, classes[Plan.__name])
+    for _, name in ipairs(names) do if Plan[name] == f then return names[name] end end
   end
 end
 

@@ -1776,8 +1776,8 @@ local Plan = {}
 ---@return lutile.Tensor
 function Plan:run(A, B, C, options) end
 
----A function that runs it on these tensors of a device, all checks made. Its runs follow each other,
----for they count in the same memory: for two streams, or two graphs, prepare two.
+---A function that runs it on these tensors of a device, all checks made. Its runs follow each
+---other, for they count in the same memory: for two streams, or two graphs, prepare two.
 ---@param A lutile.Tensor
 ---@param B lutile.Tensor
 ---@param C lutile.Tensor

@@ -35,10 +35,11 @@ local function method(name, f)
   end)
 end
 
--- The classes that lutile.meta has of them.
+-- The classes, by the names that lutile.meta has of them.
+M.classes = { chained_gemm.Plan, grouped_gemm.Plan }
 chained_gemm.Plan.__name, grouped_gemm.Plan.__name = "lutile.Plan", "lutile.GroupedPlan"
 for _, family in pairs(gemm.families) do
-  family.Plan.__name = "lutile.Plan"
+  M.classes[#M.classes + 1], family.Plan.__name = family.Plan, "lutile.Plan"
   family.Plan.run = method("run", run.gemm)
   family.Plan.prepare = method("prepare", run.prepare)
 end
