@@ -75,6 +75,18 @@ describe("an architecture", function()
     for number = 60, 121 do assert.equal(there[number], arch(number) and true, number) end
   end)
 
+  it("has as much shared memory for plans as for launches on the host", function()
+    local limit = require "lutile.plan.tile".shared_limit
+    for _, number in ipairs { 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121 } do
+      local function ask(bytes)
+        return (pcall(lutile.launch, function() lutile.make_smem_ptr("u8", bytes) end,
+          { arch = number }))
+      end
+      assert.is_true(ask(limit(number)), number)
+      assert.is_false(ask(limit(number) + 1), number)
+    end
+  end)
+
   it("of 90 for a plan's kernel is 90a, which has its instructions", function()
     local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 90 }
     assert.equal("sm_90a", p:compile_options(nil, "9.0").arch)

@@ -25,8 +25,8 @@ local LADDER_UNPACKED = { LADDER[3], LADDER[4], LADDER[5] }
 
 -- KiB of shared memory that a block may have (CUDA C++ Programming Guide, compute capabilities);
 -- those not listed have 99 at least.
-local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [103] = 227,
-  [110] = 227 }
+local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [101] = 227,
+  [103] = 227, [110] = 227 }
 
 local OF_BLOCK = 1024 -- bytes of shared memory that a block takes for itself
 local MOST_COPIES = 32 -- of a thread for a tile: each is written out, with an address of its own
