@@ -1768,7 +1768,7 @@ function functions.svg(x, tile, options) end
 local Plan = {}
 
 ---Runs it on a device, or on the host executor where there is none; gives the target. For
----chained_gemm these are A, B, D.
+---chained_gemm these are A, B, D. Sizes may be others than the plan's.
 ---@param A lutile.Tensor
 ---@param B lutile.Tensor
 ---@param C lutile.Tensor

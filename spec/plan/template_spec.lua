@@ -380,6 +380,8 @@ describe("plan.gemm for gemm_sm80.cu", function()
     ["plan.gemm: a thread of 2x4 warps has 256 registers of sums, 48 of A and B and 16 others at "
       .. "least, where there are 255 (a smaller tile, more warps or fewer blocks)"] =
       { tile = { 256, 256, 64 } },
+    ["plan.gemm: template is a text of 1000 letters"] = { template = ("x"):rep(1000) },
+    ["plan.gemm: tile is a table of 3 positive integers"] = { tile = { 64, 64, 32, k = 1 } },
     ["plan.gemm: host_epilogue does on the host what an epilogue does on a device, and there is "
       .. "none"] = { host_epilogue = function(x) return x end },
   } do

@@ -14,10 +14,15 @@ end
 
 -- ---- Options -----------------------------------------------------------------------------------
 
+local LONGEST = 200 -- letters of an option's text, which messages repeat
+
 function M.check_options(options, known)
   if type(options) ~= "table" then fail("a table expected, got %s", type(options)) end
-  for name in pairs(options) do
+  for name, x in pairs(options) do
     if not known[name] then error(no_option(name, known), 0) end
+    if type(x) == "string" and #x > LONGEST and name ~= "epilogue" then
+      fail("%s is a text of %d letters", name, #x)
+    end
   end
 end
 

@@ -217,11 +217,13 @@ end
 
 -- An option that must be 'count' positive integers in a table, or one where count is nil.
 function M.check_integers(name, x, count)
-  local list = count and x or { x }
-  local good = type(list) == "table" and #list == (count or 1)
-  for i = 1, good and #list or 0 do
-    good = good and math.type(list[i]) == "integer" and list[i] > 0 and list[i] < 1 << 20
+  local list, found = count and x or { x }, 0
+  local good = type(list) == "table"
+  for _, n in pairs(good and list or {}) do
+    found = found + 1
+    good = good and math.type(n) == "integer" and n > 0 and n < 1 << 20
   end
+  good = good and found == (count or 1) and #list == found
   if not good then
     fail("%s is %s positive integer%s", name, count and ("a table of %d"):format(count) or "a",
       count and "s" or "")
