@@ -23,7 +23,8 @@ file(GLOB rare_sources src/algebra/composed_inverse.c src/algebra/composition_er
   src/algebra/error.c src/algebra/image.c src/algebra/modes.c src/algebra/parse.c
   src/algebra/recast.c src/algebra/relations.c src/algebra/text.c src/tile/copy_atom.c
   src/tile/copy_table.c src/tile/gmma_smem.c src/tile/mma_atom.c src/tile/mma_table.c
-  src/tile/plan_*.c src/tile/tiled_copy.c src/tile/tma.c src/tile/tma_descriptor.c)
+  src/tile/plan_*.c src/tile/tiled_copy.c src/tile/tiled_mma.c src/tile/tma.c
+  src/tile/tma_descriptor.c)
 list(APPEND small_sources ${rare_sources})
 list(REMOVE_ITEM fast_sources ${fastest_sources} ${rare_sources})
 set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)

@@ -16,11 +16,12 @@ return function(x)
     return nil, ("arch is a %s: %s"):format(type(x), FORMS)
   end
   local whole = math.type(x) == "float" and x >= 20 and math.tointeger(x)
+  local said = tostring(x):sub(1, 60)
   local text = tostring(whole or x):gsub("^sm_", ""):gsub("^(%d%d?)%.(%d)([af]?)$", "%1%2%3")
   local digits, letter = text:match "^(%d%d%d?)([af]?)$"
   local number = math.tointeger(digits)
-  if not number or number < 20 then return nil, ("arch '%s' is none: %s"):format(x, FORMS) end
+  if not number or number < 20 then return nil, ("arch '%s' is none: %s"):format(said, FORMS) end
   if KNOWN[number] or number >= NEWER and number <= LAST then return number, letter end
-  return nil, ("arch '%s' is none: there is no compute capability %d.%d"):format(x, number // 10,
-    number % 10)
+  return nil, ("arch '%s' is none: there is no compute capability %d.%d"):format(said,
+    number // 10, number % 10)
 end

@@ -113,10 +113,11 @@ describe("local_partition", function()
   it("has threads with any numbers, and no others", function()
     local l = parse "(4,8):(1,4)"
     assert.equal(5, (select(2, l:local_partition(parse "(2,2):(1,8)", 9))))
-    for thread, threads in pairs { [8] = "(2,4):(1,2)", [-1] = "(2,4):(4,1)",
-      [2] = "(2,4):(1,8)" } do
+    for threads, thread in pairs { ["(2,4):(1,2)"] = 8, ["(2,4):(4,1)"] = -1,
+      ["(2,4):(1,8)"] = 2, ["(2,4):(1,-1)"] = 3, ["(2,4):(4,-1)"] = 1 } do
       assert.has_error(function() l:local_partition(parse(threads), thread) end,
-        ("local_partition: thread %d is none of the 8 of %s"):format(thread, threads))
+        ("local_partition: (index / stride) %% shape gives no thread %d of the 8 of %s"):format(
+          thread, threads))
     end
   end)
 end)

@@ -65,6 +65,9 @@ describe("plan:run", function()
       refuses(p, "the columns of A must lie 1 apart, as in the plan for (8,1):(8,1); they lie 8 "
         .. "apart", four, four, D)
       p:run(tensor("f16", "(8,1):(1,8)"), tensor("f16", "(8,1):(1,8)"), D)
+      plan.gemm { dtype = "f16", A = parse "(8,16):(16,1)", B = parse "(1,16):(16,1)", out = "f32",
+        C = parse "(8,1):(2,1)", arch = 80 }:run(tensor("f16", "(8,16):(16,1)"),
+        tensor("f16", "(4,16):(16,1)"), tensor("f32", "(8,4):(1,8)"))
       p:run(tensor("f16", "(8,4):(8,1)"), tensor("f16", "(8,4):(8,1)"), D)
     end)
 
@@ -280,7 +283,7 @@ describe("a group of rows of tiles", function()
   local it_runs = support.with_fake(it, pending)
   it_runs("is refused where its tiles are more than kernels count", function()
     local result = support.run_with_fake([[
-local cuda, n = require "lutile.cuda", 2049 * 32
+local cuda, n = require "lutile.cuda", 4097 * 32
 local function tensor(dtype, rows, columns)
   return cuda.tensor(dtype, lutile.make_layout({ rows, columns }, { columns, 1 }))
 end
@@ -291,8 +294,8 @@ for _, tile in ipairs { { 32, 32, 32 }, { 64, 32, 64 } } do
   print(select(2, pcall(p.prepare, p, A, B, C)))
 end]], { FAKE_CUDA_CAPABILITY = 90 })
     assert.equal("", result.err)
-    assert.equal(("plan:prepare: group: 1048575 rows of 2049 tiles are 2148530175, where "
-      .. "2147483647 are the most (a smaller group)\n"):rep(2), result.out)
+    assert.equal(("plan:prepare: group: 1048575 rows of 4097 tiles are 4296011775, where "
+      .. "4294967295 are the most (a smaller group)\n"):rep(2), result.out)
   end)
 end)
 

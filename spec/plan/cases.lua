@@ -200,6 +200,8 @@ M.emulated = {
     arch = 80, why = "three atoms by three" },
   { types = F16, m = 97, n = 49, k = 35, majors = { "row", "row", "row" }, tile = { 96, 80, 32 },
     arch = 80, padding = 1, why = "an odd number of atoms, half of them loaded early" },
+  { types = S8, m = 33, n = 16, k = 70, majors = { "k", "row", "column" }, tile = { 32, 8, 64 },
+    warps = { 2, 1 }, arch = 80, why = "a tile of fewer columns than a copy could have" },
   { dtype = "f16", m = 40, n = 64, majors = { "k", "k" }, why = "two parts" },
   { dtype = "bf16", m = 33, n = 77, majors = { "row", "row" }, prepared = true,
     why = "no vectors" },

@@ -357,6 +357,10 @@ describe("plan.gemm for gemm_sm80.cu", function()
     { { stages = 4 }, "128x128x64", 4, 1 }, { { stages = 4, arch = 86 }, "128x128x32", 4, 1 },
     { { tile = { 256, 256, 64 }, acc = "f16" }, "256x256x64", 2, 1 },
     { { warps = { 2, 2 } }, "128x128x64", 3, 1 }, { { warps = { 1, 1 } }, "64x64x64", 3, 2 },
+    { { warps = { 8, 4 } }, "128x256x64", 3, 1 }, { { warps = { 4, 8 }, arch = 90,
+      template = "gemm_sm80.cu", M = 2048, N = 2048, K = 2048 }, "128x128x64", 3, 1 },
+    { { blocks = 3, arch = 90 }, "64x64x64", 3, 3 }, { { tile = { 64, 64, 64 }, blocks = 4,
+      warps = { 4, 8 }, arch = 90 }, "64x64x64", 3, 4 },
     { { tile = { 128, 256, 64 }, arch = 86 }, "128x256x64", 2, 1 },
     { { M = 64, arch = 86 }, "64x64x64", 3, 2 }, { { arch = 86 }, "128x128x64", 3, 1 },
   } do
@@ -377,11 +381,10 @@ describe("plan.gemm for gemm_sm80.cu", function()
       .. "that are powers of two do"] =
       { dtype = "tf32", M = dyn(4096), a_major = "row", tile = { 160, 32, 16 } },
     ["plan.gemm: M is 3000000000, where 2147483136 is the most"] = { M = 3000000000 },
-    ["plan.gemm: a thread of 2x4 warps has 256 registers of sums, 48 of A and B and 16 others at "
-      .. "least, where there are 255 (a smaller tile, more warps or fewer blocks)"] =
+    ["plan.gemm: 256 registers of sums and 48 of A and B for a thread of 2x4 warps, which has 255 "
+      .. "(a smaller tile, more warps or fewer blocks)"] =
       { tile = { 256, 256, 64 } },
     ["plan.gemm: template is a text of 1000 letters"] = { template = ("x"):rep(1000) },
-    ["plan.gemm: tile is a table of 3 positive integers"] = { tile = { 64, 64, 32, k = 1 } },
     ["plan.gemm: host_epilogue does on the host what an epilogue does on a device, and there is "
       .. "none"] = { host_epilogue = function(x) return x end },
   } do

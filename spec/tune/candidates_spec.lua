@@ -78,11 +78,9 @@ describe("pruning", function()
       .. "9.0 has 232448"] = { tile = { 128, 256, 64 }, stages = 6 },
     ["N of the tile is 8: a multiple of 32 is needed, by the atom and the warps"] =
       { tile = { 128, 8, 64 }, warps = { 2, 4 } },
-    ["a thread of 2x2 warps has 256 registers of sums, 48 of A and B and 16 others at least, where "
-      .. "there are 255"] =
+    ["256 registers of sums and 48 of A and B for a thread of 2x2 warps, which has 255"] =
       { tile = { 128, 256, 64 }, warps = { 2, 2 } },
-    ["a thread of 2x4 warps has 128 registers of sums, 32 of A and B and 16 others at least, where "
-      .. "there are 128"] =
+    ["128 registers of sums and 32 of A and B for a thread of 2x4 warps, which has 128"] =
       { tile = { 128, 256, 32 }, blocks = 2 },
     ["blocks: 2 of 131072 bytes of shared memory each, where a multiprocessor has room for 1"] =
       { tile = { 128, 128, 64 }, warps = { 2, 2 }, blocks = 2, stages = 4 },

@@ -263,16 +263,23 @@ static const lt_value *flatten_coord(lt_arena *arena, const lt_value *coord,
   return ltA_finish(&b);
 }
 
-/* threads(r) == index */
+static bool has_negative(const lt_value *coord) {
+  for (const lt_value *c = coord; c < ltA_next(coord); c++)
+    if (ltA_is_integer(c) && c->value < 0) return true;
+  return false;
+}
+
+/* threads(r) == index, as get_hier_coord finds it: one division and one remainder a leaf. */
 static const lt_value *thread_coord(lt_arena *arena, const lt_value *threads,
                                     const lt_value *index) {
   const lt_value *coord = lt_idx2crd(arena, index, ltA_shape(threads), ltA_stride(threads));
   const lt_value *back = coord == NULL ? NULL : lt_crd2idx(arena, coord, threads, NULL);
   const lt_value *count = back == NULL ? NULL : lt_size(arena, threads);
   if (count == NULL) return NULL;
-  if (index->value < 0 || back->value != index->value)
-    return ltA_fail(arena, LT_INVALID, "local_partition: thread %v is none of the %v of %v", index,
-                    count, threads);
+  if (has_negative(coord) || back->value != index->value)
+    return ltA_fail(arena, LT_INVALID,
+                    "local_partition: (index / stride) %% shape gives no thread %v of the %v of %v",
+                    index, count, threads);
   return coord;
 }
 

@@ -50,9 +50,9 @@ end
 local function check_target(p, number, where)
   local others = p.is_for_one and "alone" or "and newer"
   local function fail(what, ...)
-    error(("the plan is for compute capability %d.%d %s, and %s %d.%d%s: plan:with{arch = %d} is "
-      .. "for that"):format(p.arch // 10, p.arch % 10, others, where, number // 10, number % 10,
-      what:format(...), number), 0)
+    error(("the plan is for compute capability %d.%d %s, and %s %d.%d%s (another plan, with arch = "
+      .. "%d, may be for that)"):format(p.arch // 10, p.arch % 10, others, where, number // 10,
+      number % 10, what:format(...), number), 0)
   end
   local limit = tile.shared_limit(number)
   if number < p.arch or p.is_for_one and number ~= p.arch then fail "" end

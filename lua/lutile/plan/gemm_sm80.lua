@@ -149,9 +149,10 @@ end
 
 -- Atoms of operand i whose registers are loaded a step before: a half of them where there are
 -- registers for one step, else all but B's last load. With that one, too, ptxas takes 70 ms more,
--- but finds registers for all where it rounds f32 for 10.0 and on.
+-- but finds registers for all where it rounds f32 for 10.0 and on, and has 255 of them.
 local function early_atoms(p, i)
-  if p.doubles and (i == 1 or p.rounds and p.arch >= 100) then return p.atoms[i] end
+  local takes_all = p.rounds and p.arch >= 100 and p.threads <= 256
+  if p.doubles and (i == 1 or takes_all) then return p.atoms[i] end
   local o, words = i == 1 and p.A or p.B, i == 1 and p.words_of_a or p.words_of_b
   local of_load = operand.words_of_load(o, p.atoms[i] * words)
   return mma_sync.early(p.atoms[i], words, of_load, not p.doubles)
@@ -206,7 +207,7 @@ function M.new(options)
   p.epilogue = p.epilogue or "x"
   p.stages = p.stages or tile.stages(p)
   p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
-  p.blocks = p.blocks or math.max(1, math.min(usual_blocks or 1, tile.most_blocks(p)))
+  p.blocks = p.blocks or tile.blocks(p, usual_blocks or 1)
   return p
 end
 
@@ -235,7 +236,8 @@ end
 -- Refuses matrices in which the kernel's vectors would not be whole; 'addresses' of those on a
 -- device.
 function Plan:check_matrices(m, addresses)
-  local vectors = { A = self.A.vector, B = self.B.vector, C = self.run_size, D = self.run_size }
+  local run = self.run_size > 1 and self.run_size or nil
+  local vectors = { A = self.A.vector, B = self.B.vector, C = run, D = run }
   if self.transposed then vectors.A, vectors.B = vectors.B, vectors.A end
   for _, name in ipairs { "A", "B", "C", "D" } do
     matrix.check_fits(m[name], self.matrices[name], vectors[name], addresses[name])

@@ -127,11 +127,15 @@ function M.mode_now(m, mode)
   return { extent = number(m[mode].extent), stride = number(m[mode].stride) }
 end
 
--- Refuses a matrix of another type than 'planned', or whose contiguous mode is another.
-function M.check_unit(m, planned)
+local function check_type(m, planned)
   if m.dtype ~= planned.dtype then
     fail("%s has elements of %s, and the plan is for %s", m.name, m.dtype, planned.dtype)
   end
+end
+
+-- Refuses a matrix of another type than 'planned', or whose contiguous mode is another.
+function M.check_unit(m, planned)
+  check_type(m, planned)
   if planned.unit == "none" then return end
   local now = M.mode_now(m, planned.unit)
   if now.stride ~= 1 and now.extent > 1 then
@@ -141,9 +145,11 @@ function M.check_unit(m, planned)
 end
 
 -- Refuses a matrix that does not have what the plan took for granted of 'planned'; 'vector' is how
--- many elements the kernel moves at once.
+-- many elements the kernel moves at once, nil where it goes by the strides of each.
 function M.check_fits(m, planned, vector, address)
-  M.check_unit(m, planned)
+  local check = vector and M.check_unit or check_type
+  check(m, planned)
+  vector = vector or 1
   local now = { unit = planned.unit, row = {}, column = {}, batch = {}, offset = 0 }
   for _, mode in ipairs { "row", "column", "batch" } do
     now[mode] = M.mode_now(m, mode)

@@ -143,7 +143,8 @@ function M.new(o)
   o.major = o.major or "k"
   o.unit = o.unit or o.major
   o.word = o.bytes == 8 and 8 or 4
-  o.vector = math.max(1, (o.vector_bytes or 16) // o.bytes)
+  local extent = o.major == "k" and o.k or o.rows
+  o.vector = math.max(1, math.min((o.vector_bytes or 16) // o.bytes, extent))
   o.rounds = o.rounds or false
   o.async = o.arch >= 80 and o.vector * o.bytes >= 4
   o.load = M.load_of(o.major, o.bytes, o.word)

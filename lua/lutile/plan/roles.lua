@@ -39,8 +39,8 @@ end
 -- Refuses a product of so many columns for which kernels cannot count the tiles of a group of rows.
 function M.check_group(p, columns)
   local tiles = p.group * ((columns + p.tile[2] - 1) // p.tile[2])
-  if tiles < 1 << 31 then return end
-  error(("group: %d rows of %d tiles are %d, where 2147483647 are the most (a smaller group)")
+  if tiles < 1 << 32 then return end
+  error(("group: %d rows of %d tiles are %d, where 4294967295 are the most (a smaller group)")
     :format(p.group, tiles // p.group, tiles), 0)
 end
 

@@ -315,7 +315,7 @@ local function check_chained_run(p, A, B, D, options)
   check_tensors(t, { "A", "B", "D" })
   local cuda, is_there = place(t, options.on)
   local m, addresses = matrices_of(t, { "A", "B", "D" }, is_there)
-  local vectors = { A = p.A.vector, B = p.B.vector, D = p.run_size }
+  local vectors = { A = p.A.vector, B = p.B.vector, D = p.run_size > 1 and p.run_size or nil }
   for _, name in ipairs { "A", "B", "D" } do
     matrix.check_plain(m[name])
     matrix.check_fits(m[name], p.matrices[name], vectors[name], addresses[name])

@@ -31,14 +31,30 @@ local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [10
 local OF_BLOCK = 1024 -- bytes of shared memory that a block takes for itself
 local MOST_COPIES = 32 -- of a thread for a tile: each is written out, with an address of its own
 
-local MOST_SUMS = 128 -- registers of a thread: more of them would leave too few for the rest
+local MOST_SUMS = 128 -- registers of a thread, where lutile chooses its warps
 local SUM_BYTES = { f16 = 2, f64 = 8 }
+
+local REGISTERS, THREADS = 65536, 2048 -- of a multiprocessor, at most
+local MOST_REGISTERS = 255 -- of a thread
+local LEAST_OTHERS = 12 -- beside sums and a k-step's words of A and B, as seen in such kernels
+local TOO_FEW = "%d registers of sums and %d of A and B for a thread of %dx%d warps, which has %d"
 
 local M = {}
 
 -- Registers of a thread's sums.
 local function count_sums(p, rows, columns, warps)
   return rows * columns * (SUM_BYTES[p.acc] or 4) // (4 * 32 * warps[1] * warps[2])
+end
+
+-- Registers of a thread for a k-step of A and B: by atoms of 16x8 whose k is 32 bytes.
+local function count_words(extents, warps)
+  return extents[1] // (4 * warps[1]) + extents[2] // (4 * warps[2])
+end
+
+-- Registers that a thread may have where there are so many blocks of so many threads.
+local function most_registers(blocks, threads)
+  local most = REGISTERS // math.min(THREADS, blocks * threads) // 8 * 8
+  return math.min(MOST_REGISTERS, most)
 end
 
 -- Bytes of shared memory that a block may have.
@@ -66,9 +82,10 @@ local function obstacle(c, p)
     return ("%d blocks of %d bytes of shared memory, where a multiprocessor has room for %d")
       :format(p.blocks, shared, room(p, shared))
   end
-  local sums = count_sums(p, c.tile[1], c.tile[2], warps)
-  if sums > MOST_SUMS then
-    return ("%d registers of sums for a thread of %dx%d warps"):format(sums, warps[1], warps[2])
+  local sums, words = count_sums(p, c.tile[1], c.tile[2], warps), count_words(c.tile, warps)
+  local most = most_registers(p.blocks or 1, 32 * warps[1] * warps[2])
+  if sums + words + LEAST_OTHERS > most then
+    return TOO_FEW:format(sums, words, warps[1], warps[2], most)
   end
   for i, name in ipairs { "A", "B" } do
     local vector = p.vector and p.vector[name] or 16
@@ -123,6 +140,20 @@ function M.stages(p)
 end
 
 function M.most_blocks(p) return room(p, p.shared_bytes) end
+
+-- Registers of a thread, at least.
+local function registers_of(p)
+  return (p.sums + p.words_of_step) * p.A.word // 4 + LEAST_OTHERS
+end
+
+-- Blocks of a multiprocessor for which there is room: 'usual' ones, or fewer.
+function M.blocks(p, usual)
+  local blocks = math.max(1, math.min(usual, M.most_blocks(p)))
+  while blocks > 1 and registers_of(p) > most_registers(blocks, p.threads) do
+    blocks = blocks - 1
+  end
+  return blocks
+end
 
 -- Warps for a tile that is given: four, or eight where the sums would not fit into the registers of
 -- four and the tile is whole atoms of eight.
@@ -181,19 +212,13 @@ local function check_places(p)
   end
 end
 
-local REGISTERS = 65536 -- of a multiprocessor
-local MOST_REGISTERS = 255 -- of a thread
-local LEAST_OTHERS = 16 -- beside sums and a k-step's words of A and B: addresses and counters
-
 -- Refuses sums that would go to memory in the main loop.
 local function check_registers(p)
   if not p.sums then return end -- of chained_gemm
-  local most = math.min(MOST_REGISTERS, REGISTERS // (p.blocks * p.threads) // 8 * 8)
-  local sums, words = p.sums * p.A.word // 4, p.words_of_step * p.A.word // 4
-  if sums + words + LEAST_OTHERS > most then
-    fail("a thread of %dx%d warps has %d registers of sums, %d of A and B and %d others at least, "
-      .. "where there are %d (a smaller tile, more warps or fewer blocks)", p.warps[1], p.warps[2],
-      sums, words, LEAST_OTHERS, most)
+  local most = most_registers(p.blocks, p.threads)
+  if registers_of(p) > most then
+    fail(TOO_FEW .. " (a smaller tile, more warps or fewer blocks)", p.sums * p.A.word // 4,
+      p.words_of_step * p.A.word // 4, p.warps[1], p.warps[2], most)
   end
 end
 
@@ -217,13 +242,11 @@ end
 
 -- An option that must be 'count' positive integers in a table, or one where count is nil.
 function M.check_integers(name, x, count)
-  local list, found = count and x or { x }, 0
-  local good = type(list) == "table"
-  for _, n in pairs(good and list or {}) do
-    found = found + 1
-    good = good and math.type(n) == "integer" and n > 0 and n < 1 << 20
+  local list = count and x or { x }
+  local good = type(list) == "table" and #list == (count or 1)
+  for i = 1, good and #list or 0 do
+    good = good and math.type(list[i]) == "integer" and list[i] > 0 and list[i] < 1 << 20
   end
-  good = good and found == (count or 1) and #list == found
   if not good then
     fail("%s is %s positive integer%s", name, count and ("a table of %d"):format(count) or "a",
       count and "s" or "")
