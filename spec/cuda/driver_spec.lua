@@ -73,8 +73,8 @@ try(p.kernel, p, 1)
 try(p.compile_options, p, cuda.device(1))
 try(p.compile_options, p:with { arch = 75 })
 ]], { FAKE_CUDA_DEVICES = 2 })
-    local message = ": the plan is for compute capability 9.0 alone, and device 1 has 8.0: "
-      .. "plan:with{arch = 80} is for that"
+    local message = ": the plan is for compute capability 9.0 alone, and device 1 has 8.0 "
+      .. "(another plan, with arch = 80, may be for that)"
     assert.same({ "plan:kernel" .. message, "plan:compile_options" .. message, "no error" },
       lines(result.out))
   end)
