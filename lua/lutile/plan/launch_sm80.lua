@@ -2,6 +2,7 @@
 
 local matrix = require "lutile.plan.matrix"
 local roles = require "lutile.plan.roles"
+local tile = require "lutile.plan.tile"
 
 local MOST_ROWS = 65535 -- blocks along y
 
@@ -18,7 +19,7 @@ end
 return function(p, x)
   local a, b, c, d, names = roles.of(p, x.m)
   local rows, columns = roles.extents(p, x.extents)
-  roles.check_group(p, columns)
+  tile.check_group(p, columns)
   local k, batches = x.extents[3], x.extents[4]
   local y = math.min(batches, MOST_ROWS)
   local launch = p:kernel(x.t.D.data:device()):launch {

@@ -2,6 +2,7 @@
 -- maps of the matrices, and a workspace for tiles in parts.
 
 local roles = require "lutile.plan.roles"
+local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
 
 -- Blocks: as many as have a tile, or a part of one, as far as the device has multiprocessors.
@@ -33,7 +34,7 @@ return function(p, x)
   local cuda = require "lutile.cuda"
   local a, b, _, _, names = roles.of(p, x.m)
   local rows, columns = roles.extents(p, x.extents)
-  roles.check_group(p, columns)
+  tile.check_group(p, columns)
   local k, batches = x.extents[3], x.extents[4]
   local index = x.t.D.data:device()
   local blocks = count_blocks(p, cuda.device(index), rows, columns, batches)

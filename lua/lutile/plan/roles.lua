@@ -36,12 +36,4 @@ function M.extents(p, extents)
   return extents[1], extents[2]
 end
 
--- Refuses a product of so many columns for which kernels cannot count the tiles of a group of rows.
-function M.check_group(p, columns)
-  local tiles = p.group * ((columns + p.tile[2] - 1) // p.tile[2])
-  if tiles < 1 << 32 then return end
-  error(("group: %d rows of %d tiles are %d, where 4294967295 are the most (a smaller group)")
-    :format(p.group, tiles // p.group, tiles), 0)
-end
-
 return M

@@ -3,8 +3,8 @@
 local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
 local problem = require "lutile.plan.problem"
-local roles = require "lutile.plan.roles"
 local run = require "lutile.plan.run"
+local tile = require "lutile.plan.tile"
 
 local M = {}
 
@@ -150,7 +150,7 @@ local function pack_group(cuda, p, g, i)
   local m, n = matrix.extents(d)
   local _, k = matrix.extents(a)
   if m * n == 0 then return nil end
-  roles.check_group(p.shared, n)
+  tile.check_group(p.shared, n)
   check_bias(p, g, i, m, n)
   check_reaches(p, g, i, c, d)
   if k > 0 then

@@ -6,7 +6,6 @@ local mma_sync = require "lutile.plan.mma_sync"
 local roles = require "lutile.plan.roles"
 
 -- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers.
--- On an H200, 4096^3 of f16: 447 and 445 TFLOP/s for the first two, where cuBLAS has 686.
 local LADDER = {
   { tile = { 128, 256, 128 }, warps = { 2, 4 }, stages = 3 },
   { tile = { 128, 128, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
@@ -19,8 +18,7 @@ local LADDER_BEFORE_80 = {
   { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 2 },
 }
 local LADDER_F64 = { { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3 } }
--- For fp8 that is unpacked to f16, which takes registers: on an H200, 4096^3 of e4m3, 433 TFLOP/s
--- with the first, and 392 with the largest of all.
+-- For fp8 that is unpacked to f16, which takes registers: the largest of all is slower there.
 local LADDER_UNPACKED = { LADDER[3], LADDER[4], LADDER[5] }
 
 -- KiB of shared memory that a block may have (CUDA C++ Programming Guide, compute capabilities);
@@ -238,6 +236,14 @@ function M.check(p)
   end
   check_places(p)
   check_registers(p)
+end
+
+-- Refuses a product of so many columns for which kernels cannot count the tiles of a group of rows.
+function M.check_group(p, columns)
+  local tiles = p.group * ((columns + p.tile[2] - 1) // p.tile[2])
+  if tiles < 1 << 32 then return end
+  fail("group: %d rows of %d tiles are %d, where 4294967295 are the most (a smaller group)",
+    p.group, tiles // p.group, tiles)
 end
 
 -- An option that must be 'count' positive integers in a table, or one where count is nil.
