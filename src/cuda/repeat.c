@@ -11,6 +11,7 @@
 
 #define REPEATED 16 /* launches before there is a graph: what it saves by 20 pays for it */
 #define MOST_CREDIT 8
+#define WAYS 4 /* slots that a launch may have */
 
 /* ---- Slots ---------------------------------------------------------------------------------- */
 
@@ -25,8 +26,7 @@ static bool is_for(const ltD_repeat *r, const lt_cuda_kernel *k, int device,
          equal_extents(r->launch.block, l->block) && equal_extents(r->launch.cluster, l->cluster);
 }
 
-static ltD_repeat *slot_of(lt_cuda *cuda, const lt_cuda_kernel *k, int device,
-                           const lt_cuda_launch *l) {
+static size_t hash_of(const lt_cuda_kernel *k, int device, const lt_cuda_launch *l) {
   uint64_t hash = (uintptr_t)k + (uint64_t)device;
   const uint64_t parts[] = {(uintptr_t)l->stream,
                             l->grid[0] | (uint64_t)l->grid[1] << 32,
@@ -36,7 +36,20 @@ static ltD_repeat *slot_of(lt_cuda *cuda, const lt_cuda_kernel *k, int device,
                             l->shared};
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
     hash = (hash ^ parts[i]) * 0x9E3779B97F4A7C15u;
-  return &cuda->repeats[(hash >> 32) % LTD_REPEATS];
+  return hash >> 32;
+}
+
+/* The launch's slot, else a free one, else the first that it may have. */
+static ltD_repeat *slot_of(lt_cuda *cuda, const lt_cuda_kernel *k, int device,
+                           const lt_cuda_launch *l) {
+  const size_t first = hash_of(k, device, l);
+  ltD_repeat *unused = NULL;
+  for (size_t i = 0; i < WAYS; i++) {
+    ltD_repeat *r = &cuda->repeats[(first + i) % LTD_REPEATS];
+    if (is_for(r, k, device, l)) return r;
+    if (unused == NULL && r->kernel == NULL) unused = r;
+  }
+  return unused != NULL ? unused : &cuda->repeats[first % LTD_REPEATS];
 }
 
 /* ---- Arguments ------------------------------------------------------------------------------ */
