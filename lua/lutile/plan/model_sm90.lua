@@ -4,17 +4,17 @@
 local M = {}
 
 -- Rows and columns of a tile; whether consumers take turns with tiles; what part of the tensor
--- cores' rate such tiles reach where there are many of them, and what part of that where A is
--- contiguous along its rows and the chip has power to spare; the elements' bytes with which blocks
--- on top of each other load B for each other. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
-local LARGE = { tile = { 128, 256 }, rate = 1.01,
-  paired = { [1] = true, [2] = true, [4] = true } }
+-- cores' rate such tiles reach where there are many of them; by the elements' bytes, beyond which K
+-- blocks on top of each other load B for each other, and the rows of tiles that go down together
+-- then. LARGE and LARGE_OF_BYTES are for unknown sizes, too.
+local LARGE = { tile = { 128, 256 }, rate = 1.01, paired = { [1] = 0, [2] = 0, [4] = 0 } }
 local LARGE_OF_BYTES = { tile = { 128, 128 }, ping_pong = true, rate = 0.93 }
 local CANDIDATES = {
   LARGE,
-  { tile = { 256, 128 }, rate = 1, paired = { [1] = true, [2] = true, [4] = true } },
-  { tile = { 128, 192 }, ping_pong = true, rate = 0.99, by_rows = 0.97, paired = { [1] = true } },
-  { tile = { 128, 176 }, ping_pong = true, rate = 0.975, paired = { [1] = true, [2] = true } },
+  { tile = { 256, 128 }, rate = 1, paired = { [1] = 0, [2] = 0, [4] = 0 } },
+  { tile = { 128, 192 }, ping_pong = true, rate = 0.99, paired = { [1] = 0, [2] = 1024 },
+    group = 12 },
+  { tile = { 128, 176 }, ping_pong = true, rate = 0.975, paired = { [1] = 0, [2] = 0 } },
   LARGE_OF_BYTES,
   { tile = { 64, 128 }, rate = 0.77 },
   { tile = { 128, 64 }, rate = 0.61 },
@@ -48,7 +48,6 @@ end
 
 local function rate_of(c, s)
   return RATE[s.bytes] * c.rate * (c.ping_pong and IN_TURN[s.bytes] or 1)
-    * (s.by_rows and c.by_rows or 1)
 end
 
 -- us of a multiprocessor for a tile.
@@ -116,11 +115,10 @@ local function measure(c, s)
   return whole, 1
 end
 
--- For sizes {M, N, K, L, bytes, out_bytes, by_rows, multiprocessors, whole_lines, ping_pong,
--- promote}: a list of {tile = candidate, parts = of its tiles, time =}, the least time first;
--- without M, where sizes come with the launch, and in runs, one for large products first, and no
--- times. 'whole_lines': of UNIT_COLUMNS columns or a multiple; 'by_rows': A is contiguous along its
--- rows.
+-- For sizes {M, N, K, L, bytes, out_bytes, multiprocessors, whole_lines, ping_pong, promote}: a
+-- list of {tile = candidate, parts = of its tiles, time =}, the least time first; without M, where
+-- sizes come with the launch, and in runs, one for large products first, and no times.
+-- 'whole_lines': of UNIT_COLUMNS columns or a multiple.
 function M.candidates(s)
   if s.M and not s.promote then return in_order(s, function(c) return measure(c, s) end) end
   local first = usual(s)
@@ -163,14 +161,15 @@ local function is_short(time) return time ~= nil and time < MOST_SHORT end
 local function is_paired(c, s, time)
   local rows, columns = c.tile[1], c.tile[2]
   if rows == 64 and columns == 128 and s.M and s.M > 64 and s.M <= 128 then return true end
-  return c.paired and c.paired[s.bytes] and not is_short(time) and comes_in_pairs(c, s)
+  local least = c.paired and c.paired[s.bytes]
+  return least and not is_short(time) and comes_in_pairs(c, s) and s.K > least
 end
 
 -- What goes with a candidate for these sizes: options of the plan.
 function M.more(c, s, time)
   local more = {}
   if is_paired(c, s, time) then more.cluster = { 2, 1 } end
-  if c.tile[1] == 256 or more.cluster then more.group = SMALL_GROUP end
+  if c.tile[1] == 256 or more.cluster then more.group = c.group or SMALL_GROUP end
   if s.K and s.K <= SHORT_K and not is_short(time) then more.group = LONG_GROUP end
   local is_shared = not c.ping_pong and c.tile[1] > 64
   if is_shared and not more.cluster and not is_short(time) then more.skew = SKEW end
