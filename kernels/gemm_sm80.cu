@@ -15,104 +15,21 @@
 #include "gemm_sm80_plan.cuh"
 #endif
 #include "copier.cuh"
-#include "element.cuh"
-#include "epilogue.cuh"
-#include "fragment.cuh"
-#include "ptx.cuh"
+#include "registers.cuh"
+#include "results.cuh"
+#include "tile_order.cuh"
 
-/* ---- What a plan must agree on -------------------------------------------------------------- */
+constexpr int kCopySteps = plan::kSteps / 2; /* the first ones, which issue copies */
 
-constexpr int kSumBytes = sizeof(plan::Accumulator::Bits);
-
-static_assert(plan::kBlockK % plan::kAtomK == 0, "whole k-steps");
-static_assert(plan::kSteps == plan::kBlockK / plan::kAtomK, "all k-steps of a tile");
-static_assert(plan::kSteps % 2 == 0, "a step's registers go by its parity; a half of them copy");
-static_assert(plan::kStages >= 2, "one stage is read while another is written");
 static_assert(plan::A::kCopies * plan::A::kCopyThreads * plan::A::kVector ==
                   plan::kBlockM * plan::kBlockK,
               "copies cover the tile of A");
 static_assert(plan::B::kCopies * plan::B::kCopyThreads * plan::B::kVector ==
                   plan::kBlockN * plan::kBlockK,
               "copies cover the tile of B");
-static_assert(plan::kEarlyA % plan::A::kWordsOfLoad == 0 &&
-                  plan::kEarlyB % plan::B::kWordsOfLoad == 0,
-              "whole loads");
-static_assert(plan::kRegistersOfPiece * (int)sizeof(plan::Register) % (plan::kRun * kSumBytes) == 0,
-              "whole runs");
-static_assert(plan::A::kStageBytes % 128 == 0 && plan::B::kStageBytes % 128 == 0 &&
-                  (plan::A::kStoreMask | plan::A::kLoadMask | plan::B::kStoreMask |
-                   plan::B::kLoadMask) < 128,
-              "swizzles stay within 128 bytes, and a stage's start leaves them as they are");
-
-constexpr int kStagesOfB = plan::kStages * plan::A::kStageBytes; /* where B's stages start */
-constexpr int kLastStep = plan::kSteps - 1;
-constexpr int kCopySteps = plan::kSteps / 2; /* the first ones, which issue copies */
-
-/* ---- Tiles ---------------------------------------------------------------------------------- */
-
-struct Tile {
-  int m, n; /* of its first element */
-};
-
-/*
-** Blocks go down kGroup rows of tiles before they go on to the next column, so that those that run
-** together share more of A and B in L2.
-*/
-DEVICE Tile tile_of(unsigned block, int m, int n) {
-  unsigned rows = (m + plan::kBlockM - 1) / plan::kBlockM;
-  unsigned columns = (n + plan::kBlockN - 1) / plan::kBlockN;
-  unsigned group = block / (plan::kGroup * columns), in_group = block % (plan::kGroup * columns);
-  unsigned left = rows - group * plan::kGroup;
-  unsigned height = left < plan::kGroup ? left : plan::kGroup;
-  return {(int)(group * plan::kGroup + in_group % height) * plan::kBlockM,
-          (int)(in_group / height) * plan::kBlockN};
-}
+static_assert((plan::A::kStoreMask | plan::B::kStoreMask) < 128, "see kLoadMask");
 
 /* ---- Products ------------------------------------------------------------------------------- */
-
-/*
-** The registers of a k-step. Early ones are loaded while the step before is multiplied: all but a
-** few, where there are registers for two steps, else a half; late ones when their step starts.
-*/
-struct Registers {
-  Fragment<plan::A> a;
-  Fragment<plan::B> b;
-  unsigned from_a, from_b; /* shared addresses of the thread in stage 0 */
-
-  DEVICE explicit Registers(unsigned shared)
-      : from_a(shared + plan::A::load(threadIdx.x)),
-        from_b(shared + kStagesOfB + plan::B::load(threadIdx.x)) {}
-
-  DEVICE void load_early_a(int stage, int step) {
-    a.load(from_a + stage * plan::A::kStageBytes, step, 0, plan::kEarlyA);
-  }
-  DEVICE void load_early_b(int stage, int step) {
-    b.load(from_b + stage * plan::B::kStageBytes, step, 0, plan::kEarlyB);
-  }
-  DEVICE void load_late(int stage, int step) {
-    a.load(from_a + stage * plan::A::kStageBytes, step, plan::kEarlyA);
-    b.load(from_b + stage * plan::B::kStageBytes, step, plan::kEarlyB);
-  }
-
-  /*
-  ** MMAs by early registers of B, by late ones and early ones of A, and by late ones of both: the
-  ** quarters of plan::multiply, which are empty where there are no such registers.
-  */
-  DEVICE void multiply_early_b() {
-    a.round(0, plan::kEarlyA);
-    b.round(0, plan::kEarlyB);
-    plan::multiply(0, a.words, b.words);
-    a.round(plan::kEarlyA, plan::A::kWords);
-    plan::multiply(2, a.words + plan::kEarlyA, b.words);
-  }
-  DEVICE void multiply_late_b_early_a() {
-    b.round(plan::kEarlyB, plan::B::kWords);
-    plan::multiply(1, a.words, b.words + plan::kEarlyB);
-  }
-  DEVICE void multiply_late() {
-    plan::multiply(3, a.words + plan::kEarlyA, b.words + plan::kEarlyB);
-  }
-};
 
 /* Copies for all stages but one; the first one has arrived then. */
 DEVICE void fill_stages(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, int k) {
@@ -175,88 +92,6 @@ DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigne
     }
   }
 }
-
-/* ---- Registers to global memory ------------------------------------------------------------- */
-
-constexpr int kElementBytes = sizeof(plan::Element::Bits);
-
-/* Sums of a thread, seen a piece at a time. */
-using Piece = plan::Register[plan::kRegistersOfPiece];
-constexpr unsigned kValues = sizeof(plan::Register) / kSumBytes; /* in a register */
-constexpr unsigned kValuesOfPiece = kValues * plan::kRegistersOfPiece;
-
-DEVICE auto value_of(const Piece &piece, unsigned i) {
-  const plan::Register bits = piece[i / kValues] >> i % kValues * 8 * kSumBytes;
-  return plan::Accumulator::decode((plan::Accumulator::Bits)bits);
-}
-
-/*
-** C or D, from the thread's first element on; where a run is more than one element, its columns are
-** contiguous.
-*/
-struct Elements {
-  char *first;
-  long long row_stride, column_stride;
-
-  DEVICE Elements(char *data, long long row_stride, long long column_stride, int row, int column)
-      : first(data),
-        row_stride(row_stride),
-        column_stride(plan::kRun > 1 ? 1 : column_stride) {
-    first = at(row, column);
-  }
-
-  DEVICE char *at(int rows, int columns) const {
-    return first + (rows * row_stride + columns * column_stride) * kElementBytes;
-  }
-};
-
-using Run = epilogue::Run<plan::Element, plan::kRun>;
-
-struct Epilogue {
-  Elements c, d;
-  const char *bias;
-  plan::Compute alpha, beta;
-  int row, column; /* of the thread's first value */
-  int m, n;
-
-  DEVICE plan::Compute bias_at(int i, bool is_inside) const {
-    auto bits = epilogue::Run<plan::Element, 1>::load_if(is_inside, bias + i * kElementBytes).get(0);
-    return (plan::Compute)plan::Element::decode(bits);
-  }
-
-  /*
-  ** A run of sums to its place in D: from value 'first' of a piece on, which is the thread's value
-  ** 'start' + 'first'. Nothing here branches, so that the runs' loads and stores overlap.
-  */
-  DEVICE void write(const Piece &piece, unsigned start, unsigned first) const {
-    const int rows = plan::c_row_step(start + first), columns = plan::c_column_step(start + first);
-    const bool is_inside = row + rows < m && column + columns < n;
-    Run old, run;
-    run.clear();
-    if constexpr (plan::kReadsC) old = Run::load_if(is_inside, c.at(rows, columns));
-#pragma unroll
-    for (int e = 0; e < plan::kRun; e++) {
-      plan::Compute x = (plan::Compute)value_of(piece, first + e);
-      x *= alpha;
-      if constexpr (plan::kReadsC) x += beta * (plan::Compute)plan::Element::decode(old.get(e));
-      if constexpr (plan::kBias == plan::kPerRow) x += bias_at(row + rows, is_inside);
-      if constexpr (plan::kBias == plan::kPerColumn) x += bias_at(column + columns + e, is_inside);
-      run.set(e, plan::Element::encode(plan::epilogue(x, row + rows, column + columns + e)));
-    }
-    run.store_if(is_inside, d.at(rows, columns));
-  }
-
-  DEVICE void write_all() const {
-#pragma unroll 1
-    for (unsigned i = 0; i < plan::kPieces; i++) {
-      Piece piece;
-      plan::Sums::read(i, piece);
-#pragma unroll
-      for (unsigned first = 0; first < kValuesOfPiece; first += plan::kRun)
-        write(piece, i * kValuesOfPiece, first);
-    }
-  }
-};
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 

@@ -19,7 +19,6 @@ constexpr int kSteps = 2;
 constexpr int kStages = 3;
 constexpr int kThreads = 128;
 constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers */
-constexpr bool kAsync = true;
 constexpr bool kDoubles = true;  /* registers of two k-steps at a time */
 constexpr int kEarlyA = 8;  /* words of a k-step, loaded before it */
 constexpr int kEarlyB = 4;
@@ -30,6 +29,7 @@ constexpr int kRun = 2;  /* of neighbouring values, written at once */
 constexpr bool kReadsC = false;
 constexpr bool kScales = false;  /* alpha is times a number in memory for A and for B */
 constexpr Bias kBias = kNone;
+constexpr bool kAsync = true;
 
 using Word = unsigned;
 using Register = Word;  /* of sums */

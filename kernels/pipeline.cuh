@@ -4,6 +4,7 @@
 */
 #pragma once
 
+#include "boxes.cuh"
 #include "output.cuh"
 
 static_assert(plan::kThreads == (plan::kConsumers + 1) * kWarpgroup, "one warpgroup loads");
@@ -12,26 +13,9 @@ static_assert(plan::kProducerRegisters % 8 == 0 && plan::kConsumerRegisters % 8 
               "registers of a multiprocessor");
 static_assert(plan::kClusterM == 1 || plan::kClusterN == 1, "what is shared goes to all blocks");
 static_assert(plan::A::kSlices == plan::kClusterN && plan::B::kSlices == plan::kClusterM,
-              "blocks side by side share A, those on top of each other B");
+              "blocks side by side share A, those on top of each other B: all of a cluster");
 
 /* ---- The producer --------------------------------------------------------------------------- */
-
-/* This block's slice of an operand's tile, a box at a time. */
-template <class Operand>
-DEVICE void load(const tma::Map &map, unsigned stage, unsigned barrier, int row, int k, int batch,
-                 unsigned rank) {
-  const unsigned first = Operand::kSlices == 1 ? 0 : rank * Operand::kBoxes;
-#pragma unroll
-  for (unsigned i = 0; i < Operand::kBoxes; i++) {
-    const auto at = Operand::corner(row + (int)Operand::box_row(first + i),
-                                    k + (int)Operand::box_k(first + i), batch);
-    const unsigned target = stage + Operand::box(first + i);
-    if constexpr (Operand::kSlices == 1)
-      tma::load(target, map, at, barrier);
-    else
-      tma::load_to_blocks(target, map, at, barrier, (1 << kCluster) - 1);
-  }
-}
 
 /* By one thread: loads for all units, as far ahead as there are stages. */
 template <class Work>

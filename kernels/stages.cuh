@@ -7,6 +7,7 @@
 
 #include "mbarrier.cuh"
 #include "ptx.cuh"
+#include "ring.cuh"
 
 using plan::kCluster;
 
@@ -32,24 +33,6 @@ static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 ==
                   plan::D::kBufferBytes % 1024 == 0,
               "swizzles repeat after 1024 bytes");
 
-/* A place in a ring: the slot, and the parity of the phase in which it is filled. */
-template <unsigned kSlots>
-struct Ring {
-  unsigned slot = 0, parity = 0;
-
-  DEVICE void advance() {
-    if (++slot < kSlots) return;
-    slot = 0;
-    parity ^= 1;
-  }
-
-  /* Past slots that another consumer reads. */
-  DEVICE void skip(unsigned count) {
-    const unsigned to = slot + count;
-    slot = to % kSlots;
-    parity ^= to / kSlots & 1;
-  }
-};
 using Place = Ring<plan::kStages>; /* among the stages */
 
 /* 'shared' is where the block's shared memory starts. */

@@ -1717,9 +1717,10 @@ function functions.svg(x, tile, options) end
 ---@field c_major? string the same without "k"
 ---@field scales? boolean whether a run has scale_a and scale_b
 ---@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
----@field template? string "gemm_sm80.cu" or "gemm_sm90.cu": the latter where it can
----@field warps? integer[] {along M, along N}; gemm_sm80.cu
----@field blocks? integer of a multiprocessor, at least; gemm_sm80.cu
+---@field template? string "gemm_sm80.cu" (cp.async, mma.sync), "gemm_sm90.cu" (TMA, wgmma; 9.0) or
+---"gemm_sm120.cu" (TMA, mma.sync; 9.0 and newer)
+---@field warps? integer[] {along M, along N}; not of gemm_sm90.cu
+---@field blocks? integer of a multiprocessor, at least; not of gemm_sm90.cu
 ---@field cluster? integer[] {rows, columns} of blocks; gemm_sm90.cu, as what follows
 ---@field splits? integer parts of a tile along K, at most
 ---@field promote? integer MMAs along K after which sums are added up as f32

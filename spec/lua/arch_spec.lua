@@ -121,6 +121,9 @@ describe("an architecture", function()
       ["sm_100a"] = "the plan is for compute capability 9.0 alone, and arch is 10.0 "
         .. "(another plan, with arch = 100, may be for that)" })
     is_compiled({ arch = 90, template = "gemm_sm80.cu" }, { [100] = true })
+    is_compiled({ arch = 90, template = "gemm_sm120.cu" }, { [100] = true, [90] = true,
+      [80] = "the plan is for compute capability 9.0 and newer, and arch is 8.0 "
+        .. "(another plan, with arch = 80, may be for that)" })
   end)
 
   it("whose blocks have too little memory for a plan's is refused", function()

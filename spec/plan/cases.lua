@@ -288,6 +288,32 @@ M.hopper = {
 }
 for _, case in ipairs(M.hopper) do case.arch, case.template = 90, "gemm_sm90.cu" end
 
+-- For gemm_sm120.cu: each way to load, edges, more tiles than blocks, registers that move.
+M.mma_by_tma = {
+  { types = F16, m = 67, n = 36, k = 200, majors = KK, padding = 8, why = "edges, a whole ring" },
+  { types = F16_OUT, m = 200, n = 104, k = 136, majors = { "row", "row", "column" }, padding = 8,
+    why = "contiguous along m and n" },
+  { types = F16, m = 130, n = 260, k = 72, majors = KK, tile = { 128, 256, 64 },
+    warps = { 2, 4 }, why = "the largest tile" },
+  { types = BF16_OUT, m = 20, n = 16, k = 72, majors = KK, batches = 300,
+    why = "more tiles than blocks" },
+  { types = F16, m = 72, n = 136, k = 40, majors = KK, batches = 2, layouts = {
+      "(72,40,2):(40,1,2880)", "(136,40):(1,136)", "(72,136,2):(136,1,9792)" },
+    why = "one B for all batches" },
+  { types = F16, m = 136, n = 72, k = 64, majors = { "k", "k", "row" }, beta = 0.5, alpha = 2,
+    scales = { 2, 0.25 }, why = "column-major C, which is read, and scales" },
+  { types = BF16, m = 41, n = 75, k = 200, majors = { "k", "row", "column" }, padding = { 8, 5, 0 },
+    epilogue = "x < 0 ? 0 : x + m", host_epilogue = function(x, m) return x < 0 and 0 or x + m end,
+    bias = "column", why = "a bias and an epilogue" },
+  { types = HALF, m = 40, n = 24, k = 8, majors = KK, tile = { 64, 64, 32 },
+    why = "sums of f16, lines of 64 bytes" },
+  { types = TF32, m = 41, n = 70, k = 36, majors = KK, why = "words" },
+  { types = U8S8, m = 33, n = 48, k = 400, majors = KK, beta = 3, prepared = true, why = "bytes" },
+  { types = F16, m = 100, n = 50, k = 72, majors = KK, tile = { 96, 48, 64 }, warps = { 2, 1 },
+    why = "three atoms by six, two warps" },
+}
+for _, case in ipairs(M.mma_by_tma) do case.arch, case.template = 90, "gemm_sm120.cu" end
+
 -- Those that need neither clusters nor kernels that copy: these are not emulated.
 function M.emulated_hopper()
   local list = {}

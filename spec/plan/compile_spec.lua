@@ -41,7 +41,10 @@ local CASES = {
   { "sm_89", gemm(89, "e4m3", "f16", "k", "k", 16, { dtype_b = "e5m2" }), "8-bit floats" },
   { "sm_90a", gemm(90, "f16", "f16", "k", "k", 8, { beta = true, bias = "row",
     epilogue = "x > 0 ? x : 0" }), "f16 with an epilogue" },
-  { "sm_100a", gemm(100, "bf16", "bf16", "row", "k", 8), "bf16" },
+  { "sm_90a", gemm(90, "s8", "s32", "k", "k", 16, { template = "gemm_sm120.cu" }), "s8 by TMA" },
+  { "sm_100a", gemm(100, "bf16", "bf16", "row", "k", 8), "bf16 by TMA" },
+  { "sm_100a", gemm(100, "e4m3", "f16", "k", "k", 16), "8-bit floats as f16" },
+  { "sm_120a", gemm(120, "e4m3", "f16", "k", "k", 16), "8-bit floats by TMA" },
   { "sm_120a", chained(120, "bf16", 64, "row", 8), "chained bf16" },
 }
 
@@ -95,6 +98,34 @@ describe("gemm_sm80 in machine code", function()
       assert.truthy(text:find "HMMA")
       assert.is_nil(text:find "%f[%u]STL%f[%U]")
       assert.is_nil(text:find "%f[%u]LDL%f[%U]")
+    end)
+  end
+end)
+
+describe("gemm_sm120 in machine code", function()
+  local template = { template = "gemm_sm120.cu" }
+  for what, case in pairs {
+    ["f16"] = { "sm_90a", gemm(90, "f16", "f16", "k", "k", 8, template) },
+    ["contiguous along m and n, C is read"] = { "sm_90a", gemm(90, "f16", "f16", "row", "row", 8,
+      { template = "gemm_sm120.cu", beta = true, bias = "row" }) },
+    ["tf32"] = { "sm_90a", gemm(90, "tf32", "f32", "k", "k", 4, template) },
+    ["tf32 for 10.0"] = { "sm_100a", gemm(100, "tf32", "f32", "k", "k", 4) },
+    ["f16 for 12.0"] = { "sm_120a", gemm(120, "f16", "f16", "k", "k", 8) },
+    ["C is read, for 12.0"] = { "sm_120a", gemm(120, "f16", "f16", "k", "k", 8,
+      { beta = true, bias = "row" }) },
+    ["small tiles, C is read"] = { "sm_90a", gemm(90, "bf16", "f32", "k", "k", 8,
+      { template = "gemm_sm120.cu", tile = { 64, 64, 64 }, beta = true, bias = "column" }) },
+  } do
+    it_shows("is by TMA, and keeps registers out of memory: " .. what, function()
+      local arch, p = table.unpack(case)
+      if not is_known(arch) then return pending("this NVRTC does not know " .. arch) end
+      local text = sass(p, arch)
+      assert.truthy(text:find "HMMA")
+      assert.truthy(text:find "UTMALDG")
+      -- For 12.0 the compiler checks addresses of TMA by a call, which stores arguments.
+      for _, instruction in ipairs { "LDGSTS", "LDL" } do
+        assert.is_nil(text:find("%f[%u]" .. instruction .. "%f[%U]"), instruction)
+      end
     end)
   end
 end)

@@ -14,10 +14,14 @@ function cuda.device(i)
   return d
 end
 
-for _, case in ipairs(cases.emulated) do
-  local to_device = function(t) return t:to(cuda) end
-  local good, problem = pcall(cases.run, case, to_device, function(t) return t:to_host() end)
-  print(("%s: %s"):format(cases.name(case), good and problem or "raises " .. problem))
+local function to_device(t) return t:to(cuda) end
+local function to_host(t) return t:to_host() end
+
+for _, list in ipairs { cases.emulated, cases.mma_by_tma } do
+  for _, case in ipairs(list) do
+    local good, problem = pcall(cases.run, case, to_device, to_host)
+    print(("%s: %s"):format(cases.name(case), good and problem or "raises " .. problem))
+  end
 end
 
 -- Tensors of the host go to the device and come back; two runs share a kernel.

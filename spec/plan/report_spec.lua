@@ -37,7 +37,8 @@ why: tile 128x256, consumers share each, in clusters of 2x1: 187 us on 132 multi
   end)
 
   for _, changes in ipairs {
-    {}, { dtype = "tf32" }, { dtype = "s8" }, { L = 3 }, { arch = 80 },
+    {}, { dtype = "tf32" }, { dtype = "s8" }, { L = 3 }, { arch = 80 }, { arch = 120 },
+    { template = "gemm_sm120.cu" },
     { bias = "row", out = "f16", c_major = "row", beta = true, epilogue = "x + 1", scales = true },
     { tile = { 128, 128, 64 }, ping_pong = true, splits = 2, skew = 7 },
   } do

@@ -7,7 +7,7 @@ local support = require "spec.support.cuda"
 local function as_it_is(t) return t end
 
 describe("plan:run on the host executor", function()
-  for _, list in ipairs { cases.host, cases.hopper } do
+  for _, list in ipairs { cases.host, cases.hopper, cases.mma_by_tma } do
     for _, case in ipairs(list) do
       it("is right for " .. cases.name(case), function()
         assert.equal("right", cases.run(case, as_it_is, as_it_is))
@@ -21,14 +21,19 @@ local emulate = support.printed_by("spec/plan/on_emulator.lua")
 describe("plan:run of emulated kernels", function()
   local it_runs = support.with_host_kernels(it, pending)
 
-  for i, case in ipairs(cases.emulated) do
-    it_runs("is right for " .. cases.name(case), function()
-      assert.equal(cases.name(case) .. ": right", emulate()[i])
-    end)
+  local count = 0
+  for _, list in ipairs { cases.emulated, cases.mma_by_tma } do
+    for _, case in ipairs(list) do
+      count = count + 1
+      local line = count
+      it_runs("is right for " .. cases.name(case), function()
+        assert.equal(cases.name(case) .. ": right", emulate()[line])
+      end)
+    end
   end
 
   it_runs("takes tensors of the host to the device, and compiles once", function()
-    assert.equal("tensors of the host: 0 wrong, 1 compiled", emulate()[#cases.emulated + 1])
+    assert.equal("tensors of the host: 0 wrong, 1 compiled", emulate()[count + 1])
   end)
 end)
 
@@ -43,7 +48,8 @@ describe("plan:run on a device", function()
 
   for what, list in pairs { ["the sizes and types of the host's cases"] = cases.host,
     ["the cases of emulated kernels"] = cases.emulated,
-    ["products by TMA and wgmma"] = cases.hopper } do
+    ["products by TMA and wgmma"] = cases.hopper,
+    ["products by TMA and mma.sync"] = cases.mma_by_tma } do
     it_runs("is right for " .. what, function()
       local cuda = require "lutile.cuda"
       for _, case in ipairs(list) do

@@ -72,14 +72,16 @@ describe("a plan's source", function()
     assert.error_matches(function() p:block() end, "as a sum of parts")
   end)
 
-  it("has a default, which is the plan for f16 in small tiles", function()
-    local file = assert(io.open "kernels/gemm_sm80_plan.cuh")
-    local header = file:read "a"
-    file:close()
-    local block = require "lutile.plan.gemm_sm80".new { dtype = "f16", out = "f16",
-      tile = { 64, 64, 32 } }:block():gsub("^#define LUTILE_PLAN", "")
-    assert.equal(block, header:match "#pragma once(.*)")
-  end)
+  for name, k in pairs { gemm_sm80 = 32, gemm_sm120 = 64 } do
+    it("has a default, which is the plan for f16 in small tiles: " .. name, function()
+      local file = assert(io.open("kernels/" .. name .. "_plan.cuh"))
+      local header = file:read "a"
+      file:close()
+      local block = require("lutile.plan." .. name).new { dtype = "f16", out = "f16",
+        tile = { 64, 64, k } }:block():gsub("^#define LUTILE_PLAN", "")
+      assert.equal(block, header:match "#pragma once(.*)")
+    end)
+  end
 
   support.with_compiler(it, pending)("is the plan's block and the template", function()
     local source = gemm("f16", "k", "k"):source()

@@ -15,7 +15,13 @@ describe("plan.gemm", function()
   for _, case in ipairs {
     { {}, "gemm_sm90.cu", why = "Hopper" },
     { { arch = 80 }, "gemm_sm80.cu", why = "Ampere" },
-    { { arch = 100 }, "gemm_sm80.cu", why = "wgmma is Hopper's alone" },
+    { { arch = 100 }, "gemm_sm120.cu", why = "wgmma is Hopper's alone" },
+    { { arch = 120, warps = { 4, 2 } }, "gemm_sm120.cu", why = "TMA and mma.sync" },
+    { { arch = 121, dtype = "e4m3", dtype_b = "e5m2" }, "gemm_sm120.cu", why = "fp8 of mma.sync" },
+    { { template = "gemm_sm120.cu" }, "gemm_sm120.cu", why = "Hopper has it, too" },
+    { { arch = 100, dtype = "e4m3" }, "gemm_sm80.cu", why = "fp8 as f16" },
+    { { arch = 120, dtype = "f64", out = "f64" }, "gemm_sm80.cu",
+      why = "ldmatrix has no f64" },
     { { dtype = "bf16", out = "f32", a_major = "row", b_major = "row" }, "gemm_sm90.cu",
       why = "any major of 16 bits" },
     { { template = "gemm_sm80.cu" }, "gemm_sm80.cu", why = "asked for" },
@@ -39,6 +45,28 @@ describe("plan.gemm", function()
       if reason then
         assert.truthy(tostring(p):find("why: gemm_sm80.cu, not gemm_sm90.cu: " .. reason, 1, true))
       end
+    end)
+  end
+
+  for _, case in ipairs {
+    { { K = 252 }, "A (256,252):(252,1): TMA takes strides of multiples of 16 bytes, and 252 "
+      .. "elements have 504" },
+    { { dtype = "f64", out = "f64" }, "ldmatrix loads no operands of f64" },
+    { { dtype = "e4m3", arch = 100 }, "e4m3 is multiplied as f16 there, for which a thread has too "
+      .. "few registers" },
+    { { dtype = "tf32", out = "f32", b_major = "row" }, "B: MMAs take f32 along k only, and it is "
+      .. "contiguous along its rows" },
+    { { A = make_layout({ 256, 256 }, { 512, 2 }) }, "A (256,256):(512,2) has no contiguous mode, "
+      .. "which TMA needs" },
+  } do
+    local changes, why = table.unpack(case)
+    it("takes gemm_sm80.cu, not gemm_sm120.cu: " .. why, function()
+      changes.arch = changes.arch or 120
+      local p = gemm(changes)
+      assert.equal("gemm_sm80.cu", p.template)
+      assert.truthy(tostring(p):find("why: gemm_sm80.cu, not gemm_sm120.cu: " .. why, 1, true))
+      changes.template = "gemm_sm120.cu"
+      assert.has_error(function() gemm(changes) end, "plan.gemm: gemm_sm120.cu: " .. why)
     end)
   end
 
@@ -247,7 +275,14 @@ describe("plan.gemm", function()
     assert.has_error(function() gemm { template = "gemm_sm90.cu", arch = 80 } end,
       "plan.gemm: gemm_sm90.cu: wgmma is compute capability 9.0's alone")
     assert.has_error(function() gemm { template = "gemm_sm91.cu" } end,
-      "plan.gemm: template is 'gemm_sm91.cu': gemm_sm80.cu and gemm_sm90.cu there are")
+      "plan.gemm: template is 'gemm_sm91.cu': gemm_sm80.cu, gemm_sm90.cu and gemm_sm120.cu "
+        .. "there are")
+    assert.has_error(function() gemm { template = "gemm_sm120.cu", arch = 89 } end,
+      "plan.gemm: gemm_sm120.cu: TMA is for compute capability 9.0 and newer")
+    assert.has_error(function() gemm { arch = 120, tile = { 100, 64, 64 } } end,
+      "plan.gemm: gemm_sm120.cu: M of the tile is 100: a multiple of 32 is needed, by the atom and "
+        .. "the warps; gemm_sm80.cu: M of the tile is 100: a multiple of 32 is needed, by the atom "
+        .. "and the warps")
   end)
 
   it("refuses at a run what TMA would not take", function()
@@ -342,6 +377,56 @@ describe("a launch of gemm_sm90.cu", function()
     } do
       assert.equal(1, support.count(result.log, line), line)
     end
+  end)
+end)
+
+describe("plan.gemm for gemm_sm120.cu", function()
+  local function by_tma(changes)
+    changes.template = "gemm_sm120.cu"
+    return gemm(changes)
+  end
+
+  for _, case in ipairs {
+    { 8192, "128x256x64", 4, 1, { 24, 240 } }, { 2048, "128x128x64", 3, 2, { 24, 232 } },
+    { 1024, "64x64x64", 4, 2, { 0, 0 } },
+  } do
+    local n, tile, stages, blocks, registers = table.unpack(case)
+    it(("takes tiles of %s for %d^3 on an H200"):format(tile, n), function()
+      local p = by_tma { M = n, N = n, K = n, multiprocessors = 132 }
+      assert.equal(tile, table.concat(p.tile, "x"))
+      assert.equal(stages, p.stages)
+      assert.equal(blocks, p.blocks)
+      assert.same(registers, p.registers)
+      assert.equal(32 * p.warps[1] * p.warps[2] + 128, p.threads)
+    end)
+  end
+
+  it("has as many stages and blocks as there is room for", function()
+    local function numbers(changes)
+      local p = by_tma(changes)
+      return { p.stages, p.blocks, p.shared_bytes }
+    end
+    assert.same({ 3, 1, 3 * 32784 }, numbers { arch = 120, M = 4096, N = 4096 })
+    assert.same({ 3, 2, 3 * 32784 }, numbers { tile = { 128, 128, 64 }, blocks = 2 })
+    assert.same({ 4, 1, 4 * 32784 }, numbers { tile = { 128, 128, 64 } })
+    assert.has_error(function() by_tma { tile = { 128, 128, 64 }, blocks = 2, stages = 4 } end,
+      "plan.gemm: gemm_sm120.cu: blocks: 2 of 131136 bytes of shared memory each, where a "
+        .. "multiprocessor has room for 1")
+    assert.has_error(function() by_tma { tile = { 128, 256, 64 }, warps = { 2, 2 } } end,
+      "plan.gemm: gemm_sm120.cu: 256 registers of sums and 48 of A and B for a thread of 2x2 "
+        .. "warps, which has 255 (a smaller tile, more warps or fewer blocks)")
+  end)
+
+  it("is for batches as it was planned", function()
+    local function tensor(batches)
+      return lutile.make_tensor("f16", make_layout({ 32, 32, batches }, { 32, 1, 1024 }))
+    end
+    local one, two = tensor(1), tensor(2)
+    local p = plan.gemm { A = one, B = two, C = two, out = "f16", arch = 90,
+      template = "gemm_sm120.cu" }
+    p:run(one, two, two, { D = tensor(2) })
+    assert.has_error(function() p:run(two, two, two, { D = tensor(2) }) end, "plan:run: A has 2 "
+      .. "batches of 2, and the plan is for one (a plan for these tensors would do)")
   end)
 end)
 

@@ -171,8 +171,8 @@ end
 
 -- Takes the place of cuda.compile for a kernel whose plan is in the prelude.
 function M.compile(spec)
-  local is_sm90 = spec.file:find "sm90"
-  local text = '#include <emulator.hpp>\n' .. (is_sm90 and '#include <emulator_sm90.hpp>\n' or "")
+  local by_tma = spec.file:find "sm90" or spec.file:find "sm120"
+  local text = '#include <emulator.hpp>\n' .. (by_tma and '#include <emulator_sm90.hpp>\n' or "")
     .. with_headers(emulate_asm(spec.prelude) .. "\n" .. read_all("kernels/" .. spec.file),
       { ["emulator.hpp"] = true })
     .. ENTRY:format(spec.name)

@@ -75,12 +75,18 @@ local function target_of(p, place, arch)
   return 10 * device.major + device.minor, nil, ("device %d has"):format(device.index)
 end
 
+-- Whether the kernel has instructions that only architectures "a" have: those of 9.0, setmaxnreg.
+local function is_specific(p, number)
+  return number == 90 or p.registers ~= nil and p.registers[2] > 0
+end
+
 -- What lutile.cuda.compile takes; arch is 80, "sm_80" or the like, by default the device's; the
--- plan's where there is no device. Kernels for 90 are for 90a.
+-- plan's where there is no device.
 function M.compile_options(p, device, arch)
   local number, letter, where = target_of(p, device, arch)
   check_target(p, number, where)
-  if letter then arch = ("sm_%d%s"):format(number, number == 90 and "a" or letter) end
+  if is_specific(p, number) then letter = letter and "a" end
+  if letter then arch = ("sm_%d%s"):format(number, letter) end
   return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
     types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
 end

@@ -7,6 +7,7 @@
 
 local lutile = require "lutile"
 local base = require "lutile.plan.base"
+local gemm_sm120 = require "lutile.plan.gemm_sm120"
 local gemm_sm80 = require "lutile.plan.gemm_sm80"
 local gemm_sm90 = require "lutile.plan.problem_sm90"
 local matrix = require "lutile.plan.matrix"
@@ -176,7 +177,8 @@ end
 
 -- ---- The template ------------------------------------------------------------------------------
 
-local TEMPLATES = { ["gemm_sm80.cu"] = gemm_sm80, ["gemm_sm90.cu"] = gemm_sm90 }
+local TEMPLATES = { ["gemm_sm80.cu"] = gemm_sm80, ["gemm_sm90.cu"] = gemm_sm90,
+  ["gemm_sm120.cu"] = gemm_sm120 }
 
 local function copy_of(t)
   local copy = {}
@@ -188,12 +190,13 @@ local function is_hierarchical(matrices)
   return matrices.A.packed or matrices.B.packed or matrices.C.packed
 end
 
--- The plan by gemm_sm90.cu, through all modes of the matrices if 'direct'; or nil and why not.
-local function attempt(p, a, b, d, direct)
+-- The plan by a family of kernels, through all modes of the matrices if 'direct'; or nil and why
+-- not.
+local function attempt(family, p, a, b, d, direct)
   local options = copy_of(p)
   options.direct = direct
   options.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
-  return try(gemm_sm90.plan, options, a, b, d)
+  return try(family.plan, options, a, b, d)
 end
 
 -- Why gemm_sm90.cu is not asked; nil where it is.
@@ -206,11 +209,11 @@ end
 local function by_sm90(p, a, b, d)
   local exclusion = exclude_sm90(p)
   if exclusion then return nil, exclusion end
-  if not is_hierarchical(p.matrices) then return attempt(p, a, b, d, false) end
-  local plan, why = attempt(p, a, b, d, true)
+  if not is_hierarchical(p.matrices) then return attempt(gemm_sm90, p, a, b, d, false) end
+  local plan, why = attempt(gemm_sm90, p, a, b, d, true)
   if plan then return plan end
   explain_copies(p, why)
-  return attempt(p, a, b, d, false)
+  return attempt(gemm_sm90, p, a, b, d, false)
 end
 
 local OF_SM90 = { "cluster", "ping_pong", "splits", "promote", "dependent", "skew" }
@@ -220,44 +223,65 @@ local function option_of_sm90(p)
   for _, name in ipairs(OF_SM90) do if p[name] ~= nil then return name end end
 end
 
--- Refuses what gemm_sm80.cu would not heed; 'why' it is taken.
-local function check_of_sm80(p, why)
+-- Refuses what another template would not heed; 'why' it is taken.
+local function check_others(p, template, why)
   local name = option_of_sm90(p)
   if name then
-    fail("%s is an option of gemm_sm90.cu, and gemm_sm80.cu is taken: %s", name, why)
+    fail("%s is an option of gemm_sm90.cu, and %s is taken: %s", name, template, why)
   end
 end
 
--- The plan by gemm_sm80.cu where gemm_sm90.cu is not asked, or refuses: 'why'.
-local function by_sm80(p, a, b, d, why)
-  check_of_sm80(p, why)
+-- The plan by gemm_sm120.cu, or nil and why there is none.
+local function by_sm120(p, a, b, d)
+  if is_hierarchical(p.matrices) then explain_copies(p) end
+  return attempt(gemm_sm120, p, a, b, d, false)
+end
+
+-- The plan by gemm_sm80.cu where another template is not asked, or refuses: 'why'.
+local function by_sm80(p, a, b, d, other, why)
   if p.arch >= 90 then
-    p.reasons[#p.reasons + 1] = "gemm_sm80.cu, not gemm_sm90.cu: " .. why
+    p.reasons[#p.reasons + 1] = ("gemm_sm80.cu, not %s: %s"):format(other, why)
   end
-  if p.arch ~= 90 and is_hierarchical(p.matrices) then explain_copies(p) end
+  if p.arch < 90 and is_hierarchical(p.matrices) then explain_copies(p) end
   local plan, obstacle = try(gemm_sm80.plan, p, a, b, d)
   if plan then return plan end
-  if p.arch ~= 90 then fail("%s", obstacle) end
-  fail("gemm_sm90.cu: %s; gemm_sm80.cu: %s", why, obstacle)
+  if p.arch < 90 then fail("%s", obstacle) end
+  fail("%s: %s; gemm_sm80.cu: %s", other, why, obstacle)
 end
 
-local function by_template(p, a, b, d)
-  if p.template == "gemm_sm80.cu" then
-    check_of_sm80(p, "the template says so")
-    explain_copies(p)
-    return gemm_sm80.plan(p, a, b, d)
+-- The plan by the template that the script asks for.
+local function by_name(p, a, b, d)
+  if p.template == "gemm_sm90.cu" then
+    local plan, why = by_sm90(p, a, b, d)
+    return plan or fail("gemm_sm90.cu: %s", why)
   end
+  check_others(p, p.template, "the template says so")
+  if p.template == "gemm_sm120.cu" then
+    local plan, why = by_sm120(p, a, b, d)
+    return plan or fail("gemm_sm120.cu: %s", why)
+  end
+  explain_copies(p)
+  return gemm_sm80.plan(p, a, b, d)
+end
+
+-- wgmma where there is wgmma, else mma.sync: by TMA from 9.0 on, where it can read the matrices.
+local function by_template(p, a, b, d)
+  if p.template then return by_name(p, a, b, d) end
   local plan, why = by_sm90(p, a, b, d)
   if plan then return plan end
-  if p.template or option_of_sm90(p) and not exclude_sm90(p) then
-    fail("gemm_sm90.cu: %s", why)
+  if option_of_sm90(p) and not exclude_sm90(p) then fail("gemm_sm90.cu: %s", why) end
+  local other = p.arch > 90 and "gemm_sm120.cu" or "gemm_sm90.cu"
+  check_others(p, p.arch > 90 and other or "gemm_sm80.cu", why)
+  if p.arch > 90 then
+    plan, why = by_sm120(p, a, b, d)
+    if plan then return plan end
   end
-  return by_sm80(p, a, b, d, why)
+  return by_sm80(p, a, b, d, other, why)
 end
 
 local function check_template(name)
   if name and not TEMPLATES[name] then
-    fail("template is '%s': gemm_sm80.cu and gemm_sm90.cu there are", name)
+    fail("template is '%s': gemm_sm80.cu, gemm_sm90.cu and gemm_sm120.cu there are", name)
   end
 end
 

@@ -14,7 +14,9 @@ local registers = require "lutile.plan.sm90_registers"
 local result = require "lutile.plan.result"
 local roles = require "lutile.plan.roles"
 local sums = require "lutile.plan.sums"
+local tma = require "lutile.plan.tma"
 local tma_modes = require "lutile.plan.tma_modes"
+local tma_operand = require "lutile.plan.tma_operand"
 local wgmma = require "lutile.plan.wgmma"
 
 local make_layout = lutile.make_layout
@@ -161,16 +163,7 @@ end
 
 -- ---- For a launch ------------------------------------------------------------------------------
 
--- What cuTensorMapEncodeTiled takes for matrices of these layouts, by its names, by theirs.
-function Plan:maps(layouts)
-  local maps = {}
-  for name, layout in pairs(layouts) do
-    local o = self[name]
-    maps[name] = tma_modes.encode(o.modes, layout, o.bytes)
-    for field, value in pairs(o.tma.desc) do maps[name][field] = value end
-  end
-  return maps
-end
+Plan.maps = tma.maps
 
 -- The four strides of C or D that a kernel takes, in elements.
 function Plan:strides(layout)
@@ -213,7 +206,7 @@ local function choose_tile(p)
   local is_narrow = p.promote or wgmma.BYTES[p.dtype] == 1
   if p.ping_pong == nil then p.ping_pong = not p.tile and is_narrow and not p.promote end
   p.tile = p.tile or { 128, (p.ping_pong or is_narrow) and 128 or 256 }
-  p.tile = { p.tile[1], p.tile[2], p.tile[3] or operand.LINE_BYTES // wgmma.BYTES[p.dtype] }
+  p.tile = { p.tile[1], p.tile[2], p.tile[3] or tma_operand.LINE_BYTES // wgmma.BYTES[p.dtype] }
   p.consumers = p.consumers
     or not p.ping_pong and (p.tile[1] == 64 and 1 or p.tile[1] == 192 and 3) or 2
   p.sharers = p.ping_pong and 1 or p.consumers -- of a tile
@@ -247,9 +240,9 @@ local function check_tile(p)
   if m > 256 or m % (ROWS * p.sharers) ~= 0 then
     fail("tile: %d rows are not those of %d warpgroups, %d each", m, p.sharers, ROWS)
   end
-  if k * wgmma.BYTES[p.dtype] ~= operand.LINE_BYTES then
+  if k * wgmma.BYTES[p.dtype] ~= tma_operand.LINE_BYTES then
     fail("tile: k is %d, where a line of the swizzle has %d", k,
-      operand.LINE_BYTES // wgmma.BYTES[p.dtype])
+      tma_operand.LINE_BYTES // wgmma.BYTES[p.dtype])
   end
   if p.cluster[1] > 1 and p.cluster[2] > 1 then
     fail("cluster: %dx%d, where one of the two is 1", p.cluster[1], p.cluster[2])

@@ -8,13 +8,6 @@ local MOST_ROWS = 65535 -- blocks along y
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Strides of rows, columns and batches; one batch serves all of them.
-local function strides(x)
-  local row, column, batch = matrix.strides(x)
-  local _, _, count = matrix.extents(x)
-  return row, column, count == 1 and 0 or batch
-end
-
 -- A function that launches the kernel on the tensors of a run.
 return function(p, x)
   local a, b, c, d, names = roles.of(p, x.m)
@@ -27,10 +20,10 @@ return function(p, x)
     block = p.threads, shared = p.shared_bytes, stream = x.stream,
   }
   local left, right, old, new, bias = x.t[names[1]], x.t[names[2]], x.t.C, x.t.D, x.t.bias
-  local a_row, a_k, a_batch = strides(a)
-  local b_row, b_k, b_batch = strides(b)
-  local c_row, c_column, c_batch = strides(c)
-  local d_row, d_column, d_batch = strides(d)
+  local a_row, a_k, a_batch = matrix.launch_strides(a)
+  local b_row, b_k, b_batch = matrix.launch_strides(b)
+  local c_row, c_column, c_batch = matrix.launch_strides(c)
+  local d_row, d_column, d_batch = matrix.launch_strides(d)
   local alpha, beta = x.alpha, x.beta
   local scale_a, scale_b = x.t.scale_a, x.t.scale_b
   return function()

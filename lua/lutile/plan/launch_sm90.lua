@@ -22,13 +22,6 @@ local function workspace(p, cuda, blocks, index)
   return cuda.alloc("s32", bytes // 4, index), zeros
 end
 
--- The tensor maps of tensors by their roles.
-local function tensor_maps(p, cuda, tensors, layouts)
-  local maps = {}
-  for role, desc in pairs(p:maps(layouts)) do maps[role] = cuda.tensor_map(desc, tensors[role]) end
-  return maps
-end
-
 -- A function that launches the kernel on the tensors of a run.
 return function(p, x)
   local cuda = require "lutile.cuda"
@@ -43,7 +36,7 @@ return function(p, x)
   local old, new, bias = x.t.C, x.t.D, x.t.bias
   local scale_a, scale_b = x.t.scale_a, x.t.scale_b
   local layout_d = roles.output_layout(p, tma.layout_of(p, x.m.D))
-  local maps = tensor_maps(p, cuda, { A = x.t[names[1]], B = x.t[names[2]], D = new },
+  local maps = tma.tensor_maps(p, cuda, { A = x.t[names[1]], B = x.t[names[2]], D = new },
     { A = tma.layout_of(p, a), B = tma.layout_of(p, b), D = p.D.by_tma and layout_d or nil })
   local d0, d1, d2, d3 = table.unpack(p:strides(layout_d))
   local c0, c1, c2, c3 = table.unpack(p:strides(roles.output_layout(p, tma.layout_of(p, x.m.C))))

@@ -102,6 +102,13 @@ end
 function M.extents(m) return numbers(m, "extent") end
 function M.strides(m) return numbers(m, "stride") end
 
+-- Strides as a kernel steps by them: one batch serves all.
+function M.launch_strides(m)
+  local row, column, batch = M.strides(m)
+  local _, _, count = M.extents(m)
+  return row, column, count == 1 and 0 or batch
+end
+
 -- (rows, columns, batches) as numbers.
 function M.plain_layout(m)
   return lutile.make_layout({ M.extents(m) }, { M.strides(m) })

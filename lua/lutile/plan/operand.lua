@@ -184,20 +184,13 @@ local LOADS = { matrices = "kMatrices", transposed = "kTransposed", whole = "kWh
   elements = "kElements" }
 local UNITS = { row = 0, k = 1, none = -1 }
 
-function M.source(o, mma)
+local function copies_source(o)
   local shared, copy = o.shared, o.copy
   local copy_thread, copies = copy[0], copy[1][1]
   local row, k = rows_and_k(o, copy_thread)
   local row_step, k_step = rows_and_k(o, copies)
-  local load_thread, load_step, words, per_load = M.load_layouts(o, mma)
   check_parts(o, "copies", copy_thread, copies, shared)
-  check_parts(o, "loads", load_thread, load_step, shared)
-  local mask = emit.mask((emit.split_swizzle(shared, o.bytes)))
   return table.concat({
-    "struct " .. (o.struct or o.name) .. " {",
-    ("  using Word = %s;  /* a register */"):format(
-      o.word == 8 and "unsigned long long" or "unsigned"),
-    emit.constant("kBytes", o.bytes, "of an element"),
     emit.constant("kTileK", o.k),
     emit.constant("kThreads", o.threads),
     emit.constant("kUnit", UNITS[o.unit], "the contiguous mode: 0 is rows, 1 is k, -1 neither"),
@@ -212,19 +205,35 @@ function M.source(o, mma)
     emit.layout("copy_row_step", row_step), emit.layout("copy_k_step", k_step),
     "",
     "  /* Bytes in a stage at which it arrives. */",
-    emit.constant("kStoreMask", mask),
+    emit.constant("kStoreMask", emit.mask((emit.split_swizzle(shared, o.bytes)))),
     emit.layout("store", composition(shared, copy_thread), o.bytes),
     emit.layout("store_step", composition(shared, copies), o.bytes),
+  }, "\n")
+end
+
+-- The struct of an operand: 'arrival' is its members that say how tiles come to shared memory.
+function M.struct(o, mma, arrival)
+  local shared = o.shared
+  local load_thread, load_step, words, per_load = M.load_layouts(o, mma)
+  check_parts(o, "loads", load_thread, load_step, shared)
+  return table.concat({
+    "struct " .. (o.struct or o.name) .. " {",
+    ("  using Word = %s;  /* a register */"):format(
+      o.word == 8 and "unsigned long long" or "unsigned"),
+    emit.constant("kBytes", o.bytes, "of an element"),
+    arrival,
     "",
     "  /* Loads to registers: words of a k-step, words of one load, bytes in a stage. */",
     ("  static constexpr Load kLoad = %s;"):format(LOADS[o.load]),
     emit.constant("kWords", words), emit.constant("kWordsOfLoad", per_load),
     emit.constant("kRounds", o.rounds),
-    emit.constant("kLoadMask", mask),
+    emit.constant("kLoadMask", emit.mask((emit.split_swizzle(shared, o.bytes)))),
     emit.layout("load", composition(shared, load_thread), o.bytes),
     emit.layout("load_step", composition(shared, load_step), o.bytes),
     "};",
   }, "\n")
 end
+
+function M.source(o, mma) return M.struct(o, mma, copies_source(o)) end
 
 return M

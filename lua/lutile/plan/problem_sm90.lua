@@ -169,20 +169,6 @@ end
 
 -- ---- Runs --------------------------------------------------------------------------------------
 
-local function check_batches(p, m, batches)
-  if batches ~= 1 and not p.batched.D then
-    fail("D has %d batches, and the plan is for one (a plan for these tensors would do)", batches)
-  end
-  local names = p.transposed and { A = "B", B = "A" } or { A = "A", B = "B" }
-  for role, name in pairs(names) do
-    local _, _, count = matrix.extents(m[name])
-    if count ~= (p.batched[role] and batches or 1) then
-      fail("%s has %d batches of %d, and the plan is for %s (a plan for these tensors would do)",
-        name, count, batches, p.batched[role] and "all" or "one")
-    end
-  end
-end
-
 -- Refuses rows of D that end where the plan has none end.
 local function check_ends(p, d)
   local rows, columns = matrix.extents(d)
@@ -206,7 +192,10 @@ function Plan:check_matrices(m, addresses)
   end
   check_ends(self, m.D)
   local _, _, batches = matrix.extents(m.D)
-  check_batches(self, m, batches)
+  if batches ~= 1 and not self.batched.D then
+    fail("D has %d batches, and the plan is for one (a plan for these tensors would do)", batches)
+  end
+  tma.check_batches(self, m, batches)
   local name = self.transposed and "B" or "A"
   local rows, loaded = matrix.extents(m[name]), self.A.loaded
   if loaded < self.tile[1] and rows > loaded then

@@ -14,7 +14,8 @@ local function fail(message, ...)
 end
 
 local LAUNCHERS = { ["gemm_sm80.cu"] = require "lutile.plan.launch_sm80",
-  ["gemm_sm90.cu"] = require "lutile.plan.launch_sm90" }
+  ["gemm_sm90.cu"] = require "lutile.plan.launch_sm90",
+  ["gemm_sm120.cu"] = require "lutile.plan.launch_sm120" }
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 

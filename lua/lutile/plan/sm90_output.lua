@@ -3,7 +3,7 @@
 
 local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
-local operand = require "lutile.plan.sm90_operand"
+local operand = require "lutile.plan.tma_operand"
 local roles = require "lutile.plan.roles"
 local matrix = require "lutile.plan.matrix"
 local tma_modes = require "lutile.plan.tma_modes"

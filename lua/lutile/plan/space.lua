@@ -48,6 +48,13 @@ local function sm80_space(p)
     stages = p.arch < 80 and { 2 } or { 2, 3, 4 }, blocks = { 1, 2 }, group = { p.group } }
 end
 
+-- The same by TMA, whose producer takes more stages to good use.
+local function sm120_space(p)
+  local space = sm80_space(p)
+  space.stages = { 3, 4 }
+  return space
+end
+
 local function check_banks(p, model)
   if model.template ~= p.template then return nil end
   local ratios, usual = banks.of_plan(p), banks.of_plan(model)
@@ -97,6 +104,7 @@ end
 -- a candidate does not say; the space; what speaks against a plan.
 M.families = {
   ["gemm_sm80.cu"] = { fields = SM80_FIELDS, space = sm80_space, obstacle = sm80_obstacle },
+  ["gemm_sm120.cu"] = { fields = SM80_FIELDS, space = sm120_space, obstacle = check_tiles },
   ["gemm_sm90.cu"] = { fields = SM90_FIELDS, inherited = { "dependent" }, space = sm90_space,
     obstacle = sm90_obstacle },
 }

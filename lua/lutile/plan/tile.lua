@@ -5,13 +5,21 @@ local matrix = require "lutile.plan.matrix"
 local mma_sync = require "lutile.plan.mma_sync"
 local roles = require "lutile.plan.roles"
 
--- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers.
+-- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers;
+-- with fewer than 'least_blocks' too few warps would hide each other's waits.
 local LADDER = {
   { tile = { 128, 256, 128 }, warps = { 2, 4 }, stages = 3 },
   { tile = { 128, 128, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
   { tile = { 128, 128, 64 }, warps = { 2, 2 }, stages = 4, blocks = 2 },
   { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
   { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
+}
+local LADDER_BY_TMA = {
+  { tile = { 128, 256, 128 }, warps = { 2, 4 }, stages = 4 },
+  { tile = { 128, 128, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2, least_blocks = 2 },
+  { tile = { 128, 128, 128 }, warps = { 2, 4 }, stages = 3 },
+  { tile = { 128, 64, 128 }, warps = { 2, 2 }, stages = 4, blocks = 2 },
+  { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 4, blocks = 2 },
 }
 local LADDER_BEFORE_80 = {
   { tile = { 128, 128, 64 }, warps = { 2, 4 }, stages = 2 },
@@ -50,13 +58,18 @@ local function count_words(extents, warps)
 end
 
 -- Registers that a thread may have where there are so many blocks of so many threads.
-local function most_registers(blocks, threads)
+function M.most_registers(blocks, threads)
   local most = REGISTERS // math.min(THREADS, blocks * threads) // 8 * 8
   return math.min(MOST_REGISTERS, most)
 end
 
 -- Bytes of shared memory that a block may have.
 function M.shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
+
+-- The same where so many blocks share a multiprocessor.
+function M.shared_of_blocks(arch, blocks)
+  return (M.shared_limit(arch) + OF_BLOCK) // blocks - OF_BLOCK
+end
 
 -- Blocks of so many bytes that a multiprocessor has room for.
 local function room(p, shared_bytes)
@@ -65,6 +78,7 @@ end
 
 local function ladder_of(p, bytes)
   if p.arch < 80 then return LADDER_BEFORE_80 end
+  if p.by_tma then return LADDER_BY_TMA end
   if mma_sync.unpacks(p.dtype, p.arch) then return LADDER_UNPACKED end
   return bytes == 8 and LADDER_F64 or LADDER
 end
@@ -76,12 +90,13 @@ local function obstacle(c, p)
   if shared > limit then
     return ("%d bytes of shared memory, where a block has %d"):format(shared, limit)
   end
-  if (p.blocks or 1) > room(p, shared) then
+  local blocks = p.blocks or c.least_blocks or 1
+  if blocks > room(p, shared) then
     return ("%d blocks of %d bytes of shared memory, where a multiprocessor has room for %d")
-      :format(p.blocks, shared, room(p, shared))
+      :format(blocks, shared, room(p, shared))
   end
   local sums, words = count_sums(p, c.tile[1], c.tile[2], warps), count_words(c.tile, warps)
-  local most = most_registers(p.blocks or 1, 32 * warps[1] * warps[2])
+  local most = M.most_registers(p.blocks or 1, 32 * warps[1] * warps[2])
   if sums + words + LEAST_OTHERS > most then
     return TOO_FEW:format(sums, words, warps[1], warps[2], most)
   end
@@ -140,16 +155,23 @@ end
 function M.most_blocks(p) return room(p, p.shared_bytes) end
 
 -- Registers of a thread, at least.
-local function registers_of(p)
+function M.registers_of(p)
   return (p.sums + p.words_of_step) * p.A.word // 4 + LEAST_OTHERS
 end
+
+-- What a thread has that multiplies, where there are so many blocks.
+local function given_registers(p, blocks)
+  local moved = p.registers and p.registers[2] or 0
+  return moved > 0 and moved or M.most_registers(blocks, p.threads)
+end
+
+-- Whether it needs more than that.
+function M.needs_more(p, blocks) return M.registers_of(p) > given_registers(p, blocks) end
 
 -- Blocks of a multiprocessor for which there is room: 'usual' ones, or fewer.
 function M.blocks(p, usual)
   local blocks = math.max(1, math.min(usual, M.most_blocks(p)))
-  while blocks > 1 and registers_of(p) > most_registers(blocks, p.threads) do
-    blocks = blocks - 1
-  end
+  while blocks > 1 and M.needs_more(p, blocks) do blocks = blocks - 1 end
   return blocks
 end
 
@@ -171,7 +193,7 @@ end
 
 local MOST_THREADS = 1024
 
-local function check_operand(p, o)
+local function check_copies(p, o)
   if lutile.size(o.copy) ~= o.rows * o.k then
     fail("copies of %d elements by %d threads do not make up a tile (%d,%d) of %s: extents that "
       .. "are powers of two do", o.vector, p.threads, o.rows, o.k, roles.name(p, o.name))
@@ -187,6 +209,9 @@ local function check_operand(p, o)
       roles.name(p, o.name),
       o.stage_bytes)
   end
+end
+
+local function check_threads(p)
   if p.threads > MOST_THREADS then
     fail("%d threads, where a block has %d at most", p.threads, MOST_THREADS)
   end
@@ -213,18 +238,19 @@ end
 -- Refuses sums that would go to memory in the main loop.
 local function check_registers(p)
   if not p.sums then return end -- of chained_gemm
-  local most = most_registers(p.blocks, p.threads)
-  if registers_of(p) > most then
+  if M.needs_more(p, p.blocks) then
     fail(TOO_FEW .. " (a smaller tile, more warps or fewer blocks)", p.sums * p.A.word // 4,
-      p.words_of_step * p.A.word // 4, p.warps[1], p.warps[2], most)
+      p.words_of_step * p.A.word // 4, p.warps[1], p.warps[2], given_registers(p, p.blocks))
   end
 end
 
 -- Refuses a plan that no kernel can follow, whoever chose its numbers.
 function M.check(p)
   if p.stages < 2 then fail("%d stages: one is read while another is written", p.stages) end
-  check_operand(p, p.A)
-  check_operand(p, p.B)
+  for _, o in ipairs { p.A, p.B } do
+    if o.copy then check_copies(p, o) end
+  end
+  check_threads(p)
   local limit = M.shared_limit(p.arch)
   if p.shared_bytes > limit then
     fail("%d stages of A and B have %d bytes of shared memory, where a block of compute "

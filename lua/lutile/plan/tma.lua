@@ -2,6 +2,7 @@
 
 local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
+local tma_modes = require "lutile.plan.tma_modes"
 
 local M = {}
 
@@ -80,6 +81,38 @@ function M.check_fits(p, m, planned, address)
       UNIT)
   end
   if why then error(why .. " (a plan for this tensor would do)", 0) end
+end
+
+-- Refuses A and B of other batches than the plan's.
+function M.check_batches(p, m, batches)
+  local names = p.transposed and { A = "B", B = "A" } or { A = "A", B = "B" }
+  for role, name in pairs(names) do
+    local _, _, count = matrix.extents(m[name])
+    if count ~= (p.batched[role] and batches or 1) then
+      error(("%s has %d batches of %d, and the plan is for %s (a plan for these tensors would do)")
+        :format(name, count, batches, p.batched[role] and "all" or "one"), 0)
+    end
+  end
+end
+
+-- What cuTensorMapEncodeTiled takes for matrices of these layouts, by its names, by theirs.
+function M.maps(p, layouts)
+  local maps = {}
+  for name, layout in pairs(layouts) do
+    local o = p[name]
+    maps[name] = tma_modes.encode(o.modes, layout, o.bytes)
+    for field, value in pairs(o.tma.desc) do maps[name][field] = value end
+  end
+  return maps
+end
+
+-- The tensor maps of tensors by their roles.
+function M.tensor_maps(p, cuda, tensors, layouts)
+  local maps = {}
+  for role, desc in pairs(M.maps(p, layouts)) do
+    maps[role] = cuda.tensor_map(desc, tensors[role])
+  end
+  return maps
 end
 
 return M

@@ -1,0 +1,107 @@
+-- What plans of products by mma.sync have in common: types, the tiled MMA, registers.
+
+local lutile = require "lutile"
+local block = require "lutile.plan.mma_block"
+local matrix = require "lutile.plan.matrix"
+local mma_sync = require "lutile.plan.mma_sync"
+local operand = require "lutile.plan.operand"
+local problem = require "lutile.plan.problem"
+local tile = require "lutile.plan.tile"
+
+local M = {}
+
+local BYTES = matrix.BYTES
+
+local function atom_of(p)
+  local a, b, acc = p.dtype:upper(), p.dtype_b:upper(), p.acc:upper()
+  local types = acc .. a .. b .. acc
+  if p.arch < 80 then
+    if a == "F16" then return "SM75_16x8x8_" .. types .. "_TN" end
+    return "SM75_8x8x16_" .. types .. "_TN"
+  end
+  local shapes = { [8] = "8x8x4", [4] = "16x8x8", [2] = "16x8x16", [1] = "16x8x32" }
+  local shape = shapes[BYTES[p.dtype]]
+  local since = a:match "^E%d" and "SM89_" or "SM80_"
+  return since .. shape .. "_" .. types .. "_TN"
+end
+
+local function check_steps(p)
+  for i, name in ipairs { "M", "N", "K" } do
+    local extent = lutile.tile_size(p.mma, i - 1) * (i == 3 and 2 or 1)
+    if p.tile[i] % extent ~= 0 then
+      error(("%s of the tile is %d: a multiple of %d is needed, by the atom and the warps"):format(
+        name, p.tile[i], extent), 0)
+    end
+  end
+end
+
+local COMPUTE = block.COMPUTE
+
+local function choose_types(p)
+  p.dtype_b = p.dtype_b or p.dtype
+  p.acc = p.acc or problem.DEFAULT_ACC[p.dtype]
+  p.out = p.out or (p.acc == "s32" and "s32" or p.acc == "f64" and "f64" or "f32")
+  p.compute_type = COMPUTE[p.out] and p.out or "f32"
+end
+
+local function set_defaults(p)
+  p.group = p.group or 8
+  p.run_size = p.run_size or 2
+  p.reads_c, p.scales = p.reads_c or false, p.scales or false
+  p.epilogue = p.epilogue or "x"
+end
+
+-- Types, the tile, its warps and stages, where the script has not chosen, and the tiled MMA. Gives
+-- how many blocks of a multiprocessor such a tile usually has.
+function M.choose(p)
+  choose_types(p)
+  set_defaults(p)
+  p.atom = p.atom or atom_of(p)
+  p.reasons = p.reasons or {}
+  local usual_blocks
+  if not p.tile then
+    local choice = tile.choose(p)
+    p.tile, p.warps, p.stages = choice.tile, p.warps or choice.warps, p.stages or choice.stages
+    usual_blocks = choice.blocks
+  end
+  p.warps = p.warps or tile.warps(p)
+  p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
+    p.permutation)
+  check_steps(p)
+  p.steps = p.tile[3] // p.mma.shape_mnk[2]
+  return usual_blocks or 1
+end
+
+-- Atoms of operand i whose registers are loaded a step before: a half of them where there are
+-- registers for one step, else all but B's last load. With that one, too, ptxas takes 70 ms more,
+-- but finds registers for all where it rounds f32 for 10.0 and on, and has 255 of them.
+local function early_atoms(p, i)
+  local takes_all = p.rounds and p.arch >= 100 and lutile.size(p.mma) <= 256
+  if p.doubles and (i == 1 or takes_all) then return p.atoms[i] end
+  local o, words = i == 1 and p.A or p.B, i == 1 and p.words_of_a or p.words_of_b
+  local of_load = operand.words_of_load(o, p.atoms[i] * words)
+  return mma_sync.early(p.atoms[i], words, of_load, not p.doubles)
+end
+
+-- Atoms of a warp, and registers of a thread: for sums, for a k-step of both operands, for those
+-- that are loaded early. p.doubles says whether there are registers for two k-steps.
+function M.count_registers(p)
+  local values = lutile.size(p.mma.c_layout) // 32
+  p.words_of_c = p.acc == "f16" and values // 2 or values
+  p.words_of_a = mma_sync.words(p.mma.a_layout, p.A)
+  p.words_of_b = mma_sync.words(p.mma.b_layout, p.B)
+  p.atoms = { p.tile[1] // lutile.tile_size(p.mma, 0), p.tile[2] // lutile.tile_size(p.mma, 1) }
+  p.early = { early_atoms(p, 1), early_atoms(p, 2) }
+  p.sums = p.atoms[1] * p.atoms[2] * p.words_of_c
+  p.words_of_step = p.atoms[1] * p.words_of_a + p.atoms[2] * p.words_of_b
+end
+
+-- Refuses C and D in which the kernel's runs would not be whole; 'addresses' of those on a device.
+function M.check_results(p, m, addresses)
+  local run = p.run_size > 1 and p.run_size or nil
+  for _, name in ipairs { "C", "D" } do
+    matrix.check_fits(m[name], p.matrices[name], run, addresses[name])
+  end
+end
+
+return M
