@@ -28,7 +28,9 @@ endforeach()
 list(APPEND files_of_kernels ${headers})
 
 set(arrays "")
+set(rows "")
 set(entries "")
+set(number 0)
 foreach(group IN LISTS groups)
   set(offset 0)
   foreach(file IN LISTS files_of_${group})
@@ -38,7 +40,7 @@ foreach(group IN LISTS groups)
       string(REGEX REPLACE "\\.init$" "" name ${name})
     endif()
     file(SIZE ${file} size)
-    string(APPEND entries "  {\"${name}\", &${group}, ${offset}, ${size}},\n")
+    string(APPEND entries "  {\"${name}\", ${number}, ${offset}, ${size}},\n")
     math(EXPR offset "${offset} + ${size}")
   endforeach()
   execute_process(COMMAND ${CMAKE_COMMAND} -E cat ${files_of_${group}}
@@ -49,13 +51,17 @@ foreach(group IN LISTS groups)
   file(READ ${source}.gz bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
   string(REGEX REPLACE "(................................................................................)" "\\1\n  " bytes "${bytes}")
-  string(APPEND arrays "static const unsigned char bytes_of_${group}[] = {\n  ${bytes}};\n\n"
-    "static const ltL_embedded_group ${group} = {bytes_of_${group}, ${packed_size}, ${offset}};\n\n")
+  string(APPEND arrays "static const unsigned char ${group}[] = {\n  ${bytes}};\n\n")
+  string(APPEND rows "  {${group}, ${packed_size}, ${offset}},\n")
+  math(EXPR number "${number} + 1")
 endforeach()
 
 file(WRITE ${source} "/* Made by cmake/write_embedded.cmake. */
 #include \"lua/embedded.h\"
 
-${arrays}const ltL_embedded ltL_embedded_files[] = {
-${entries}  {NULL, NULL, 0, 0}};
+${arrays}const ltL_embedded_group ltL_embedded_groups[] = {
+${rows}};
+
+const ltL_embedded ltL_embedded_files[] = {
+${entries}  {NULL, 0, 0, 0}};
 ")
