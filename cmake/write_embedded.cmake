@@ -27,35 +27,63 @@ foreach(file IN LISTS files)
 endforeach()
 list(APPEND files_of_kernels ${headers})
 
+# The text of a file. Of a Lua module's comments it has those above functions that others may have,
+# for help shows them, and annotations; other lines of comments are empty, so that messages count
+# lines as in the file.
+string(ASCII 1 kept)
+function(read_text result file)
+  file(READ ${file} text)
+  if(file MATCHES "\\.lua$" AND NOT file MATCHES "/meta\\.lua$")
+    string(PREPEND text "\n")
+    set(before "")
+    while(NOT text STREQUAL before) # from the line above the function up
+      set(before "${text}")
+      string(REGEX REPLACE "\n( *)--([^\n]*\n *(${kept}|function|return function))"
+             "\n\\1${kept}\\2" text "${text}")
+    endwhile()
+    string(REGEX REPLACE "\n *--[^[\n][^\n]*" "\n" text "${text}") # --[[ has lines of its own
+    string(REPLACE ${kept} "--" text "${text}")
+    string(SUBSTRING "${text}" 1 -1 text)
+  endif()
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
 set(arrays "")
+set(rows "")
 set(entries "")
+set(number 0)
 foreach(group IN LISTS groups)
   set(offset 0)
+  file(WRITE ${source}.text "")
   foreach(file IN LISTS files_of_${group})
     file(RELATIVE_PATH name ${root} ${file})
     if(name MATCHES "^lua/(.*)\\.lua$")
       string(REPLACE "/" "." name ${CMAKE_MATCH_1})
       string(REGEX REPLACE "\\.init$" "" name ${name})
     endif()
-    file(SIZE ${file} size)
-    string(APPEND entries "  {\"${name}\", &${group}, ${offset}, ${size}},\n")
+    read_text(text ${file})
+    file(APPEND ${source}.text "${text}")
+    string(LENGTH "${text}" size)
+    string(APPEND entries "  {\"${name}\", ${number}, ${offset}, ${size}},\n")
     math(EXPR offset "${offset} + ${size}")
   endforeach()
-  execute_process(COMMAND ${CMAKE_COMMAND} -E cat ${files_of_${group}}
-                  OUTPUT_FILE ${source}.text COMMAND_ERROR_IS_FATAL ANY)
   file(ARCHIVE_CREATE OUTPUT ${source}.gz PATHS ${source}.text FORMAT raw COMPRESSION GZip
        COMPRESSION_LEVEL 9)
   file(SIZE ${source}.gz packed_size)
   file(READ ${source}.gz bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
   string(REGEX REPLACE "(................................................................................)" "\\1\n  " bytes "${bytes}")
-  string(APPEND arrays "static const unsigned char bytes_of_${group}[] = {\n  ${bytes}};\n\n"
-    "static const ltL_embedded_group ${group} = {bytes_of_${group}, ${packed_size}, ${offset}};\n\n")
+  string(APPEND arrays "static const unsigned char ${group}[] = {\n  ${bytes}};\n\n")
+  string(APPEND rows "  {${group}, ${packed_size}, ${offset}},\n")
+  math(EXPR number "${number} + 1")
 endforeach()
 
 file(WRITE ${source} "/* Made by cmake/write_embedded.cmake. */
 #include \"lua/embedded.h\"
 
-${arrays}const ltL_embedded ltL_embedded_files[] = {
-${entries}  {NULL, NULL, 0, 0}};
+${arrays}const ltL_embedded_group ltL_embedded_groups[] = {
+${rows}};
+
+const ltL_embedded ltL_embedded_files[] = {
+${entries}  {NULL, 0, 0, 0}};
 ")

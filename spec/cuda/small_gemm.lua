@@ -17,7 +17,9 @@ local capability = 10 * device.major + device.minor
 for _, case in ipairs(cases.emulated) do
   if capability >= (case.arch or 89) and not case.tile then check(case) end
 end
-for _, case in ipairs(cases.hopper) do
-  if capability == 90 then check(case) end
+for _, list in ipairs { cases.hopper, cases.mma_by_tma } do
+  for _, case in ipairs(list) do
+    if capability == 90 then check(case) end
+  end
 end
 print "right"

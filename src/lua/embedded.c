@@ -75,7 +75,7 @@ static const char *push_group(lua_State *L, const ltL_embedded_group *group) {
 
 void ltL_push_embedded(lua_State *L, const ltL_embedded *file) {
   luaL_checkstack(L, 12, "no room to unpack a file");
-  const char *texts = push_group(L, file->group);
+  const char *texts = push_group(L, &ltL_embedded_groups[file->group]);
   lua_pushlstring(L, texts + file->offset, file->size);
   lua_remove(L, -2);
 }

@@ -1,7 +1,7 @@
 /*
 ** The files of lua/lutile and kernels, kept in the binary, so that a module or a command that was
 ** copied elsewhere finds them. Their table is made at build time, with the texts of each group of
-** files compressed by gzip, one behind the other.
+** files compressed by gzip, one behind the other; modules have the comments alone that help shows.
 */
 #ifndef LUTILE_LUA_EMBEDDED_H
 #define LUTILE_LUA_EMBEDDED_H
@@ -18,10 +18,12 @@ typedef struct ltL_embedded_group {
 
 typedef struct ltL_embedded {
   const char *name; /* "lutile.plan" for a module, "kernels/gemm.cu" for a kernel */
-  const ltL_embedded_group *group;
-  size_t offset; /* of the text in those of the group */
-  size_t size;
+  unsigned group;   /* in ltL_embedded_groups: the address of one would need a relocation */
+  unsigned offset;  /* of the text in those of the group */
+  unsigned size;
 } ltL_embedded;
+
+extern const ltL_embedded_group ltL_embedded_groups[];
 
 /* Ends with a NULL name. */
 extern const ltL_embedded ltL_embedded_files[];

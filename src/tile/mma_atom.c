@@ -95,7 +95,7 @@ static void range_of_n(const ltT_mma_family *f, const char *after_prefix, size_t
 
 static bool find_member(const char *name, member *found) {
   char candidate[LTT_ATOM_NAME];
-  for (const ltT_mma_family *f = ltT_mma_families; f->prefix != NULL; f++) {
+  for (const ltT_mma_family *f = ltT_mma_families; f->prefix[0] != '\0'; f++) {
     size_t length = strcspn(f->prefix, "N"), i, end;
     if (strncmp(name, f->prefix, length) != 0) continue;
     for (range_of_n(f, name + length, &i, &end); i < end; i++) {
@@ -108,7 +108,7 @@ static bool find_member(const char *name, member *found) {
 }
 
 bool ltT_mma_atom_at(size_t i, char name[LTT_ATOM_NAME]) {
-  for (const ltT_mma_family *f = ltT_mma_families; f->prefix != NULL; f++) {
+  for (const ltT_mma_family *f = ltT_mma_families; f->prefix[0] != '\0'; f++) {
     for (size_t j = 0; j < count_members(f); j++) {
       member m = get_member(f, j);
       if (!exists(&m) || i-- > 0) continue;
@@ -133,7 +133,7 @@ static lt_element element_in_name(const char *word) {
 
 static ltT_operand operand_of(const ltT_mma_family *f, const char *word) {
   lt_element format = element_in_name(word);
-  if (f->container == NULL) return (ltT_operand){format, format, 0, false};
+  if (f->container[0] == '\0') return (ltT_operand){format, format, 0, false};
   lt_element container = element_in_name(f->container);
   bool is_padded = format == LT_E2M1 && container == LT_U8;
   return (ltT_operand){container, format, is_padded ? 2 : 0, false};
@@ -157,8 +157,8 @@ static ltT_mma_atom atom_of(const member *m) {
   atom.b = operand_of(f, m->b);
   atom.a.from_descriptor = strncmp(m->suffix, "_SS", 3) == 0;
   atom.b.from_descriptor = has_free_n(f);
-  atom.scale =
-      (ltT_scale){f->scale == NULL ? LT_ELEMENT_COUNT : element_in_name(f->scale), f->scale_vector};
+  atom.scale = (ltT_scale){f->scale[0] == '\0' ? LT_ELEMENT_COUNT : element_in_name(f->scale),
+                           f->scale_vector};
   atom.arithmetic = arithmetic_of(m);
   return atom;
 }
@@ -190,7 +190,7 @@ static const lt_value *extents(lt_arena *arena, const ltT_mma_atom *atom) {
 static const lt_value *value_of(lt_arena *arena, const ltT_mma_atom *atom,
                                 const ltT_mma_family *f) {
   /* Scales by CuTe's block-scaled traits: a row's scale in each value's place. */
-  bool has_scale = f->scale != NULL;
+  bool has_scale = f->scale[0] != '\0';
   const char *shared_a = "(128,(M,K)):(0,(1,M))";
   const lt_value *parts[LT_ATOM_PARTS] = {
       extents(arena, atom),
@@ -273,7 +273,7 @@ static void find_nearer(const char *name, const ltT_mma_family *f, size_t *longe
 static void *fail_unknown(lt_arena *arena, const char *name) {
   char cut[LTT_ATOM_NAME], best[LTT_ATOM_NAME] = "";
   size_t longest = 3;
-  for (const ltT_mma_family *f = ltT_mma_families; f->prefix != NULL; f++)
+  for (const ltT_mma_family *f = ltT_mma_families; f->prefix[0] != '\0'; f++)
     find_nearer(name, f, &longest, best);
   snprintf(cut, sizeof cut, "%s", name);
   if (best[0] == '\0')

@@ -8,8 +8,6 @@
 */
 #include "mma_table.h"
 
-#include <stddef.h>
-
 /* 32 threads in rows of 4: thread t holds columns 2(t%4) and on, of row t/4 (and t/4 + 8). */
 #define WARP "32:1"
 #define C_8x8 "((4,8),2):((16,1),8)"
@@ -198,6 +196,6 @@ const ltT_mma_family ltT_mma_families[] = {
     XE_8(8, 16, "U8"), XE_8(4, 8, "U8"), XE_8(2, 4, "U8"), XE_8(1, 2, "U8"),
     XE_32(8, 4), XE_32(4, 2), XE_32(2, 1),
 
-    {.prefix = NULL}
+    {.prefix = ""}
 };
 /* clang-format on */

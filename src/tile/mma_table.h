@@ -9,22 +9,23 @@ typedef enum ltT_naming { LT_FOUR_TYPES, LT_THREE_TYPES, LT_NO_TYPES } ltT_namin
 /*
 ** A name is prefix, types, suffix. The types are D A B C, where C is D again, or D A B,
 ** or left out. Where several stand in a field, separated by spaces, each choice is a member.
-*Layouts are
-** written in lutile's form, with M, N and K for the extents and 'n' for N/8.
+** Layouts are written in lutile's form, with M, N and K for the extents and 'n' for N/8. Short text
+** stands in the row: a pointer would need a relocation, and take more than the text.
 */
 typedef struct ltT_mma_family {
-  const char *prefix; /* 'N' in it: an extent that the name gives */
-  const char *d, *a, *b;
+  char prefix[16]; /* 'N' in it: an extent that the name gives */
+  char d[8], a[25], b[25];
   const char *suffixes;
-  int m, n, k; /* n 0: the name gives it */
-  const char *threads, *a_layout, *b_layout, *c_layout;
-  const char *container; /* element type of A and B registers; NULL: the name's own */
-  int scale_vector;      /* values of K that share a scale, or 0 */
-  const char *scale;     /* element type of the scales */
+  short m, n, k; /* n 0: the name gives it */
+  char threads[13];
+  const char *a_layout, *b_layout, *c_layout;
+  char container[3];  /* element type of A and B registers; "": the name's own */
+  char scale[6];      /* element type of the scales, or "" */
+  short scale_vector; /* values of K that share a scale, or 0 */
   ltT_naming naming;
 } ltT_mma_family;
 
-/* Ends with a row whose prefix is NULL. */
+/* Ends with a row whose prefix is "". */
 extern const ltT_mma_family ltT_mma_families[];
 
 #endif

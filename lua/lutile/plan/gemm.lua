@@ -316,7 +316,7 @@ end
 function M.plan(options) return by_template(M.describe(options)) end
 
 -- The same product by gemm_sm80.cu, which takes any matrices.
-local function fallback(p)
+function M.fallback(p)
   local options = copy_of(p.options)
   for name in pairs(COUNTS) do options[name] = nil end
   options.ping_pong, options.dependent, options.skew = nil, nil, nil
@@ -325,7 +325,7 @@ local function fallback(p)
 end
 
 for _, family in pairs(TEMPLATES) do
-  family.Plan.plan, family.Plan.fallback = M.plan, fallback
+  family.Plan.plan, family.Plan.fallback = M.plan, M.fallback
   family.Plan.__tostring = base.report
 end
 

@@ -36,10 +36,10 @@ end
 
 local TILES = { { 128, 256 }, { 256, 128 }, { 128, 128 }, { 128, 64 }, { 64, 128 }, { 64, 64 } }
 
-local SM80_FIELDS = { template = true, tile = true, warps = true, stages = true, blocks = true,
-  group = true }
+local sm80 = { fields = { template = true, tile = true, warps = true, stages = true, blocks = true,
+  group = true } }
 
-local function sm80_space(p)
+function sm80.space(p)
   local bytes, tiles = matrix.BYTES[p.dtype], {}
   for _, t in ipairs(TILES) do
     for _, k in ipairs { 128, 64 } do tiles[#tiles + 1] = { t[1], t[2], k // bytes } end
@@ -49,11 +49,17 @@ local function sm80_space(p)
 end
 
 -- The same by TMA, whose producer takes more stages to good use.
-local function sm120_space(p)
-  local space = sm80_space(p)
+local sm120 = { fields = sm80.fields }
+
+function sm120.space(p)
+  local space = sm80.space(p)
   space.stages = { 3, 4 }
   return space
 end
+
+-- Why a plan need not be timed; nil where it is to be. 'model' is the plan by the model, perhaps of
+-- another family.
+function sm120.obstacle(p, model) return check_tiles(p, model) end
 
 local function check_banks(p, model)
   if model.template ~= p.template then return nil end
@@ -68,14 +74,14 @@ end
 
 -- Why a plan need not be timed; nil where it is to be. 'model' is the plan by the model, perhaps of
 -- another family.
-local function sm80_obstacle(p, model)
+function sm80.obstacle(p, model)
   return check_tiles(p, model) or check_banks(p, model)
 end
 
 -- ---- wgmma -------------------------------------------------------------------------------------
 
-local SM90_FIELDS = { template = true, tile = true, stages = true, cluster = true, ping_pong = true,
-  splits = true, group = true, dependent = true, skew = true }
+local sm90 = { inherited = { "dependent" }, fields = { template = true, tile = true, stages = true,
+  cluster = true, ping_pong = true, splits = true, group = true, dependent = true, skew = true } }
 
 local SM90_TILES = { { 64, 32 }, { 64, 64 }, { 64, 128 }, { 64, 256 }, { 128, 64 }, { 128, 96 },
   { 128, 128 }, { 128, 160 }, { 128, 176 }, { 128, 192 }, { 128, 256 }, { 192, 128 }, { 256, 96 },
@@ -83,7 +89,7 @@ local SM90_TILES = { { 64, 32 }, { 64, 64 }, { 64, 128 }, { 64, 256 }, { 128, 64
 
 -- As many stages as fit; tiles in parts where there are too few for all multiprocessors, else in
 -- clusters.
-local function sm90_space(p)
+function sm90.space(p)
   local tiles, k = {}, p.tile[3]
   for i, t in ipairs(SM90_TILES) do tiles[i] = { t[1], t[2], k } end
   local few = p.count_blocks and p.count_blocks(128, 128) < p.multiprocessors
@@ -93,7 +99,7 @@ local function sm90_space(p)
     group = { p.group } }
 end
 
-local function sm90_obstacle(p, model)
+function sm90.obstacle(p, model)
   if p.skew > 0 and p.sharers == 1 then return "skew: no warpgroups share a tile" end
   return check_tiles(p, model)
 end
@@ -102,12 +108,7 @@ end
 
 -- Of each: the options that are searched for, those of them that are as in the model's choice where
 -- a candidate does not say; the space; what speaks against a plan.
-M.families = {
-  ["gemm_sm80.cu"] = { fields = SM80_FIELDS, space = sm80_space, obstacle = sm80_obstacle },
-  ["gemm_sm120.cu"] = { fields = SM80_FIELDS, space = sm120_space, obstacle = check_tiles },
-  ["gemm_sm90.cu"] = { fields = SM90_FIELDS, inherited = { "dependent" }, space = sm90_space,
-    obstacle = sm90_obstacle },
-}
+M.families = { ["gemm_sm80.cu"] = sm80, ["gemm_sm120.cu"] = sm120, ["gemm_sm90.cu"] = sm90 }
 
 -- The family of a plan; nil where nothing is known of it.
 function M.family(p) return M.families[p.template] end
