@@ -205,6 +205,7 @@ local GEMMS = {
   { "gemm_sm90.cu", 90, { tile = { 64, 128, 64 } } },
   { "gemm_sm90.cu", 90, { tile = { 128, 256, 64 } } },
   { "gemm_sm90.cu", 90, { tile = { 128, 192, 64 }, ping_pong = true } },
+  { "gemm_sm120.cu", 90, { tile = { 128, 256, 64 } } },
   { "gemm_sm80.cu", 80, { tile = { 64, 64, 64 } } },
   { "gemm_sm80.cu", 80, { tile = { 128, 256, 64 } } },
 }
