@@ -387,11 +387,11 @@ DEVICE void write_part(const Part &acc, char *d, long long d_row, long long d_co
     int row = row_0 + (int)plan::c_row_step(plan::run_value(i));
     int column = column_0 + (int)plan::c_column_step(plan::run_value(i));
     if (row >= m || column >= n) continue;
-    epilogue::Run<plan::Element, plan::kRun> run;
-    run.clear();
+    float values[plan::kRun];
 #pragma unroll
     for (int e = 0; e < plan::kRun; e++)
-      run.set(e, plan::Element::encode(acc.values[plan::run_value(i + e)]));
+      values[e] = acc.values[plan::run_value(i + e)];
+    const auto run = epilogue::Run<plan::Element, plan::kRun>::encode(values);
     run.store(d + (row * d_row + column * (plan::kRun > 1 ? 1 : d_column)) * kBytes);
   }
 }

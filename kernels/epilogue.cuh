@@ -41,13 +41,27 @@ struct Run {
       return (typename Element::Bits)(words[i * kSize / 4] >> i * kSize % 4 * 8);
   }
 
-  /* Of a cleared run. */
+  template <class Compute>
+  DEVICE static Run encode(const Compute (&x)[kRun]) {
+    Run run;
+    if constexpr (kRun == 2 && kSize < 4) {
+      run.words[0] = Element::encode_pair(x[0], x[1]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kRun; i++) run.set(i, Element::encode(x[i]));
+    }
+    return run;
+  }
+
+ private:
+  static_assert(kRun == 1 || kRun == 2 || kSize >= 4, "elements of a word are set at once");
+
   DEVICE void set(int i, typename Element::Bits bits) {
     if constexpr (kSize == 8) {
       words[2 * i] = (unsigned)bits;
       words[2 * i + 1] = (unsigned)(bits >> 32);
     } else {
-      words[i * kSize / 4] |= (unsigned)bits << i * kSize % 4 * 8;
+      words[i] = bits;
     }
   }
 };

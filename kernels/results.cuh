@@ -45,6 +45,10 @@ struct Elements {
 
 using Run = epilogue::Run<plan::Element, plan::kRun>;
 
+/*
+** From sums to D. A piece is so many whole atoms that its values lie from its first one as those of
+** piece 0 do from theirs.
+*/
 struct Epilogue {
   Elements c, d;
   const char *bias;
@@ -58,15 +62,16 @@ struct Epilogue {
   }
 
   /*
-  ** A run of sums to its place in D: from value 'first' of a piece on, which is the thread's value
-  ** 'start' + 'first'. Nothing here branches, so that the runs' loads and stores overlap.
+  ** A run of sums to its place in D: from value 'first' of a piece on, whose first one is at 'rows',
+  ** 'columns' from the thread's. Nothing here branches, so that the runs' loads and stores overlap.
   */
-  DEVICE void write(const Piece &piece, unsigned start, unsigned first) const {
-    const int rows = plan::c_row_step(start + first), columns = plan::c_column_step(start + first);
+  DEVICE void write(const Piece &piece, unsigned first, int rows, int columns) const {
+    rows += (int)plan::c_row_step(first);
+    columns += (int)plan::c_column_step(first);
     const bool is_inside = row + rows < m && column + columns < n;
-    Run old, run;
-    run.clear();
+    Run old;
     if constexpr (plan::kReadsC) old = Run::load_if(is_inside, c.at(rows, columns));
+    plan::Compute values[plan::kRun];
 #pragma unroll
     for (int e = 0; e < plan::kRun; e++) {
       plan::Compute x = (plan::Compute)value_of(piece, first + e);
@@ -74,9 +79,9 @@ struct Epilogue {
       if constexpr (plan::kReadsC) x += beta * (plan::Compute)plan::Element::decode(old.get(e));
       if constexpr (plan::kBias == plan::kPerRow) x += bias_at(row + rows, is_inside);
       if constexpr (plan::kBias == plan::kPerColumn) x += bias_at(column + columns + e, is_inside);
-      run.set(e, plan::Element::encode(plan::epilogue(x, row + rows, column + columns + e)));
+      values[e] = plan::epilogue(x, row + rows, column + columns + e);
     }
-    run.store_if(is_inside, d.at(rows, columns));
+    Run::encode(values).store_if(is_inside, d.at(rows, columns));
   }
 
   DEVICE void write_all() const {
@@ -84,9 +89,11 @@ struct Epilogue {
     for (unsigned i = 0; i < plan::kPieces; i++) {
       Piece piece;
       plan::Sums::read(i, piece);
+      const int rows = plan::c_row_step(i * kValuesOfPiece);
+      const int columns = plan::c_column_step(i * kValuesOfPiece);
 #pragma unroll
       for (unsigned first = 0; first < kValuesOfPiece; first += plan::kRun)
-        write(piece, i * kValuesOfPiece, first);
+        write(piece, first, rows, columns);
     }
   }
 };

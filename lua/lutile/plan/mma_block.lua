@@ -43,11 +43,23 @@ DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
 }  // namespace plan
 ]]
 
--- So many sums C++ sees at once, p.piece at most: of whole runs, for these are of two values at
--- most, and an atom has two registers or more.
+-- The largest divisor of n up to 'most'.
+local function divisor(n, most)
+  for d = math.min(n, most), 2, -1 do
+    if n % d == 0 then return d end
+  end
+  return 1
+end
+
+-- So many sums C++ sees at once, p.piece at most: atoms of a column, or of several whole columns, so
+-- that a value's place is the sum of its piece's and its own.
 local function registers_of_piece(p)
-  local count = p.piece or 16
-  while p.sums % count ~= 0 do count = count // 2 end
+  local count, most = p.words_of_c, p.piece or 16
+  for i = 1, 2 do
+    local atoms = divisor(p.atoms[i], most // count)
+    count = count * atoms
+    if atoms < p.atoms[i] then break end
+  end
   return count
 end
 
