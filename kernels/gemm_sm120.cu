@@ -1,14 +1,16 @@
 /*
 ** D = epilogue(alpha * A * B^T + beta * C + bias) by TMA and mma.sync: A is (m, k), B is (n, k), C and
-** D are (m, n), and a batch of each; C and D of any strides. k is not 0.
+** D are (m, n), and a batch of each; C and D of any strides. k is not 0. C, the bias and the scales may
+** be null where the plan does not read them.
 **
 ** As many blocks as the multiprocessors have room for go through the tiles of D. In each, one thread
 ** loads tiles of A and B by TMA into a ring of stages in shared memory, as far ahead as there are
 ** stages, of the next tile too. Warps multiply them from there: while a k-step is multiplied, the
-** next one's registers are loaded. Nobody waits at a barrier for all: a stage is read when it is
-** whole, and loaded again when each warp has given it back.
+** next one's registers are loaded. No barrier is for all threads: a stage is read when it is whole, and
+** loaded again when each warp has given it back.
 **
-** Compute capability 9.0 or more, whichever has no faster MMAs; 12.0 has none.
+** Compute capability 9.0 and newer. mma.sync is all that 12.0 has; 9.0 has wgmma, too (gemm_sm90.cu),
+** and 10.0 tcgen05, for which there is no template.
 */
 #ifndef LUTILE_PLAN
 #include "gemm_sm120_plan.cuh"
@@ -21,12 +23,14 @@
 #include "sm90.cuh"
 #include "tile_order.cuh"
 
+constexpr int kWarpgroup = 128;
 constexpr int kConsumers = 32 * plan::kWarps; /* threads that multiply, the first ones */
 constexpr unsigned kStageBytes = plan::A::kStageBytes + plan::B::kStageBytes;
 constexpr unsigned kFull = plan::kStages * kStageBytes; /* where the barriers are */
 constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
 
-static_assert(plan::kThreads == kConsumers + 128, "a warpgroup loads: registers move by those");
+static_assert(plan::kThreads == kConsumers + kWarpgroup,
+              "one warpgroup loads, for setmaxnreg is for whole ones");
 static_assert(kEmpty + plan::kStages * mbarrier::kBytes == plan::kSharedBytes, "");
 static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 == 0,
               "swizzles repeat after 1024 bytes");
@@ -121,7 +125,7 @@ struct Pipeline {
       Registers &now = registers[step % 2], &then = registers[next % 2];
       now.load_late(slot, step);
       if (step == kLastStep && !is_last) mbarrier::wait(full(shared, place.slot), place.parity);
-      then.load_early_b(then_slot, next); /* behind the last stage of all, of what is there */
+      then.load_early_b(then_slot, next); /* after the last stage old data, which nobody uses */
       then.load_early_a(then_slot, next);
       now.multiply_early_b();
       now.multiply_late_b_early_a();

@@ -1,11 +1,12 @@
 /*
 ** D = epilogue(alpha * A * B^T + beta * C + bias) by mma.sync: A is (m, k), B is (n, k), C and D are
-** (m, n), each of any strides, and a batch of each.
+** (m, n), each of any strides, and a batch of each. C, the bias and the scales may be null where the
+** plan does not read them.
 **
 ** A block computes one tile of D. Tiles of A and B go through a ring of stages in shared memory;
 ** while a warp multiplies one k-step, it loads registers of the next, and copies for the tile
 ** kStages - 1 ahead are under way. All offsets come from the plan, as functions of the thread and of
-** the step: see 'place'.
+** the step: see 'place' in swizzle.cuh.
 **
 ** The sums are registers that PTX names, for compilers take long for variables in loops.
 **
@@ -51,7 +52,7 @@ DEVICE void fill_stages(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, int k)
 DEVICE void accumulate(Copier<plan::A> &copy_a, Copier<plan::B> &copy_b, unsigned shared, int k) {
   fill_stages(copy_a, copy_b, k);
   Registers registers[2] = {Registers(shared), Registers(shared)}; /* of even and odd steps */
-  constexpr int kSets = plan::kDoubles ? 2 : 1;                    /* the first one of all */
+  constexpr int kSets = plan::kDoubles ? 2 : 1;                    /* 1: the first, for all steps */
   registers[0].load_early_a(0, 0);
   registers[0].load_early_b(0, 0);
 

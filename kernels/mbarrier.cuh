@@ -1,5 +1,5 @@
 /*
-** Barriers in shared memory (compute capability 9.0): phases that end when all arrivals and all
+** Barriers in shared memory (compute capability 9.0 and newer): phases that end when all arrivals and all
 ** announced bytes are there. Addresses are those of 'shared_address'. Source: PTX ISA, "mbarrier".
 */
 #pragma once

@@ -1,7 +1,7 @@
 /*
 ** Warp-wide matrix products, d += a * b on registers, under CuTe's names of the atoms. Registers
-** hold values in the order of the atom's layouts, as many as fit into one. Those of gemm_sm80 are in
-** its plan.
+** hold values in the order of the atom's layouts, as many as fit into one. Those of gemm_sm80 and
+** gemm_sm120 are in their plans.
 */
 #pragma once
 

@@ -21,8 +21,9 @@ static_assert(plan::A::kStageBytes % 128 == 0 && plan::B::kStageBytes % 128 == 0
               "swizzles stay within 128 bytes, and a stage's start leaves them as they are");
 
 /*
-** The registers of a k-step. Early ones are loaded while the step before is multiplied: all but a
-** few, where there are registers for two steps, else a half; late ones when their step starts.
+** The registers of a k-step. Early ones are loaded while the step before is multiplied: all of A and
+** all but the last load of B, where there are registers for two steps, else a half of each; late ones
+** when their step starts.
 */
 struct Registers {
   Fragment<plan::A> a;

@@ -1,5 +1,5 @@
 /*
-** PTX instructions of compute capability 9.0 beside copies and MMAs, one a function: registers of
+** PTX instructions of compute capability 9.0 and newer beside copies and MMAs, one a function: registers of
 ** warpgroups, clusters, grids that follow on each other, barriers among some warps, matrices to
 ** shared memory, counters in global memory.
 */

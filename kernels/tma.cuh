@@ -1,5 +1,5 @@
 /*
-** Bulk tensor copies between global and shared memory (compute capability 9.0). One thread issues
+** Bulk tensor copies between global and shared memory (compute capability 9.0 and newer). One thread issues
 ** a copy of a whole box; what lies outside of the tensor is read as zero and not written, but that
 ** lines are written up to the next 16 bytes. Source: PTX ISA, "cp.async.bulk.tensor"; the last as
 ** measured on H200.

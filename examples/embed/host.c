@@ -33,8 +33,12 @@ static int run_script(lua_State *L) {
 }
 
 int main(int argc, char **argv) {
+  if (argc != 2) {
+    fprintf(stderr, "usage: host SCRIPT\n");
+    return 2;
+  }
   lua_State *L = luaL_newstate();
-  if (argc != 2 || L == NULL) return 2;
+  if (L == NULL) return 1;
   lua_pushcfunction(L, run_script);
   lua_pushlightuserdata(L, argv[1]);
   int status = lua_pcall(L, 1, 0, 0);

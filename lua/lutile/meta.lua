@@ -1717,15 +1717,16 @@ function functions.svg(x, tile, options) end
 ---@field c_major? string the same without "k"
 ---@field scales? boolean whether a run has scale_a and scale_b
 ---@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
----@field template? string "gemm_sm80.cu" (cp.async, mma.sync), "gemm_sm90.cu" (TMA, wgmma; 9.0) or
----"gemm_sm120.cu" (TMA, mma.sync; 9.0 and newer)
+---"gemm_sm90.cu" (TMA, wgmma; 9.0), "gemm_sm120.cu" (TMA, mma.sync; 9.0 and newer) or
+---"gemm_sm80.cu" (cp.async, mma.sync; any): by default the first of these that can.
+---@field template? string
 ---@field warps? integer[] {along M, along N}; not of gemm_sm90.cu
 ---@field blocks? integer of a multiprocessor, at least; not of gemm_sm90.cu
----@field cluster? integer[] {rows, columns} of blocks; gemm_sm90.cu, as what follows
----@field splits? integer parts of a tile along K, at most
----@field promote? integer MMAs along K after which sums are added up as f32
----@field dependent? boolean whether it starts while the kernel before it ends
----@field skew? integer nanoseconds after which the second of two consumers starts
+---@field cluster? integer[] {rows, columns} of blocks; gemm_sm90.cu
+---@field splits? integer parts of a tile along K, at most; gemm_sm90.cu
+---@field promote? integer MMAs along K after which sums are added up as f32; gemm_sm90.cu
+---@field dependent? boolean whether it starts while the kernel before it ends; gemm_sm90.cu
+---@field skew? integer nanoseconds after which the second of two consumers starts; gemm_sm90.cu
 
 ---@class lutile.ChainedGemmOptions
 ---@field A? lutile.Tensor|lutile.Operand (M,N), N at most 256; without it, M and N
@@ -1761,9 +1762,13 @@ function functions.svg(x, tile, options) end
 ---@field mma lutile.TiledMMA
 ---@field A lutile.PlanOperand
 ---@field B lutile.PlanOperand
+---@field template string the kernel's
 ---@field tile? integer[]
+---@field warps? integer[]|integer that multiply, of mma.sync
 ---@field stages integer
+---@field blocks? integer of a multiprocessor, at least
 ---@field threads integer
+---@field registers? integer[] of a thread that loads, and of one that multiplies; 0 is the launch's
 ---@field shared_bytes integer
 ---@field reasons string[]
 local Plan = {}
@@ -1795,8 +1800,8 @@ function Plan:with(changes) end
 ---@return string
 function Plan:report() end
 
----The picture of "mma", "A.shared" or "B.shared"; by mma.sync also "A.copy" or "B.copy", by wgmma
----"D.shared".
+---The picture of "mma", "A.shared" or "B.shared"; of gemm_sm80.cu also "A.copy" or "B.copy", of
+---gemm_sm90.cu "D.shared".
 ---@param what? string "mma"
 ---@return string
 function Plan:svg(what) end

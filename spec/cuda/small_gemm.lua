@@ -19,7 +19,7 @@ for _, case in ipairs(cases.emulated) do
 end
 for _, list in ipairs { cases.hopper, cases.mma_by_tma } do
   for _, case in ipairs(list) do
-    if capability == 90 then check(case) end
+    if cases.is_for(case, capability) then check(case) end
   end
 end
 print "right"

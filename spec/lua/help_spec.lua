@@ -170,6 +170,12 @@ describe("help", function()
     assert.equal(said "Plan:svg", said(grouped.svg))
   end)
 
+  it("of an option has its own text, and no other's", function()
+    local text = said "plan.gemm"
+    assert.matches('\n  template +"gemm_sm90.cu" %(TMA, wgmma; 9.0%), "gemm_sm120.cu"', text)
+    assert.matches("\n  warps +{along M, along N}; not of gemm_sm90.cu\n", text)
+  end)
+
   it("of a value has its methods", function()
     assert.matches("\n  methods: .*%f[%w]get_slice%f[%W]",
       said(lutile.make_tiled_mma "UniversalFMA<f32>"))

@@ -314,6 +314,12 @@ M.mma_by_tma = {
 }
 for _, case in ipairs(M.mma_by_tma) do case.arch, case.template = 90, "gemm_sm120.cu" end
 
+-- Whether a case is for a device of that compute capability; gemm_sm120.cu's are planned for it.
+function M.is_for(case, capability)
+  if case.template == "gemm_sm120.cu" then case.arch = math.max(capability, 90) end
+  return capability >= (case.arch or 89) and (case.arch ~= 90 or capability == 90)
+end
+
 -- Those that need neither clusters nor kernels that copy: these are not emulated.
 function M.emulated_hopper()
   local list = {}

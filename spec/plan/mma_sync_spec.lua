@@ -1,4 +1,4 @@
--- The MMAs that a plan of gemm_sm80 writes: each pair of atoms once, on its own registers.
+-- The MMAs that a plan by mma.sync writes: each pair of atoms once, on its own registers.
 
 local lutile = require "lutile"
 local gemm_sm80 = require "lutile.plan.gemm_sm80"

@@ -53,7 +53,7 @@ describe("plan:run on a device", function()
     it_runs("is right for " .. what, function()
       local cuda = require "lutile.cuda"
       for _, case in ipairs(list) do
-        if capability() >= (case.arch or 89) and (case.arch ~= 90 or capability() == 90) then
+        if cases.is_for(case, capability()) then
           assert.equal("right", cases.run(case, function(t) return t:to(cuda) end,
             function(t) return t:to_host() end), cases.name(case))
         end

@@ -144,6 +144,28 @@ describe("plan.gemm", function()
     assert.error_matches(function() p:svg(3) end, "no picture '3'")
   end)
 
+  it("has the pictures that its errors name, whatever its template", function()
+    for template, names in pairs { ["gemm_sm80.cu"] = "'A.shared', 'B.shared', 'A.copy', 'B.copy'",
+      ["gemm_sm90.cu"] = "'A.shared', 'B.shared', 'D.shared'",
+      ["gemm_sm120.cu"] = "'A.shared', 'B.shared'" } do
+      local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 90, template = template }
+      assert.has_error(function() p:svg "C.shared" end, ("plan:svg: no picture 'C.shared': 'mma', "
+        .. "%s there are"):format(names))
+      for name in names:gmatch "'([^']+)'" do assert.truthy(p:svg(name):find "^<svg") end
+    end
+  end)
+
+  for _, template in ipairs { "gemm_sm90.cu", "gemm_sm120.cu" } do
+    it("is refused where a tile would not lie as TMA leaves it: " .. template, function()
+      local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 90, template = template,
+        tile = { 64, 64, 64 } }
+      p.B.shared = make_layout({ 64, 64 }, { 64, 1 })
+      assert.has_error(function() p:source() end, "plan:source: B.shared is (64,64):(64,1), and "
+        .. "TMA's boxes make it Sw<3,3,3> o 0 o ((8,8),(64,1)):((64,512),(1,0)): the tile is what "
+        .. "may be changed")
+    end)
+  end
+
   for _, name in ipairs { "with", "report", "svg", "source", "compile_options", "kernel", "run",
     "prepare" } do
     it("is what is missing where a dot stands before " .. name, function()
@@ -223,19 +245,20 @@ describe("plan.gemm", function()
     for why, options in pairs {
       ["wgmma is compute capability 9.0's alone"] = { arch = 80 },
       ["the template says so"] = { arch = 90, template = "gemm_sm80.cu" },
-      ["warps and blocks are options of gemm_sm80.cu"] = { arch = 90, warps = { 2, 2 } },
+      ["it has no options warps and blocks"] = { arch = 90, warps = { 2, 2 } },
     } do
-      it(("refuses %s where it takes gemm_sm80.cu: %s"):format(name, why), function()
+      local taken = options.warps and "gemm_sm120.cu" or "gemm_sm80.cu"
+      it(("refuses %s where it takes %s: %s"):format(name, taken, why), function()
         local all = { dtype = "f16", M = 64, N = 64, K = 64, [name] = value }
         for k, v in pairs(options) do all[k] = v end
         assert.has_error(function() plan.gemm(all) end, ("plan.gemm: %s is an option of "
-          .. "gemm_sm90.cu, and gemm_sm80.cu is taken: %s"):format(name, why))
+          .. "gemm_sm90.cu, and %s is taken: %s"):format(name, taken, why))
       end)
     end
   end
 
   for _, case in ipairs {
-    { { tile = 64 }, "plan:with: tile is a table of 3 positive integers" },
+    { { tile = 64 }, "plan:with: tile is 64, where a table of 3 positive integers is needed" },
     { { tile = { 64, 64, 48 } },
       "plan:with: K of the tile is 48: a multiple of 32 is needed, by the atom and the warps" },
     { { tile = { 256, 256, 64 }, warps = { 4, 4 }, stages = 3 },

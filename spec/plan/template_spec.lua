@@ -25,7 +25,7 @@ describe("plan.gemm", function()
     { { dtype = "bf16", out = "f32", a_major = "row", b_major = "row" }, "gemm_sm90.cu",
       why = "any major of 16 bits" },
     { { template = "gemm_sm80.cu" }, "gemm_sm80.cu", why = "asked for" },
-    { { warps = { 2, 2 } }, "gemm_sm80.cu", "warps and blocks are options of gemm_sm80.cu" },
+    { { warps = { 2, 2 } }, "gemm_sm120.cu", "it has no options warps and blocks" },
     { { K = 252 }, "gemm_sm80.cu", "A (256,252):(252,1): TMA takes strides of multiples of 16 "
       .. "bytes, and 252 elements have 504" },
     { { A = make_layout({ dyn(256), dyn(256, 4) }, { dyn(256, 4), 1 }) }, "gemm_sm80.cu",
@@ -36,14 +36,18 @@ describe("plan.gemm", function()
     { { A = make_layout({ 256, 256 }, { 512, 2 }) }, "gemm_sm80.cu",
       "A (256,256):(512,2) has no contiguous mode, which TMA needs" },
     { { M = 1, K = 256 }, "gemm_sm90.cu", why = "a stride that is never taken" },
-    { { tile = { 96, 64, 64 } }, "gemm_sm80.cu", why = "a tile that 64 rows do not make up" },
+    { { tile = { 96, 64, 64 } }, "gemm_sm120.cu", "tile: 96 rows are not those of 2 warpgroups, "
+      .. "64 each" },
+    { { tile = { 96, 64, 64 }, K = 252 }, "gemm_sm80.cu", "A (256,252):(252,1): TMA takes "
+      .. "strides of multiples of 16 bytes, and 252 elements have 504" },
   } do
     local changes, template, reason = table.unpack(case)
     it(("takes %s: %s"):format(template, case.why or reason), function()
       local p = gemm(changes)
       assert.equal(template, p.template)
       if reason then
-        assert.truthy(tostring(p):find("why: gemm_sm80.cu, not gemm_sm90.cu: " .. reason, 1, true))
+        local said = ("why: %s, not gemm_sm90.cu: %s"):format(template, reason)
+        assert.truthy(tostring(p):find(said, 1, true))
       end
     end)
   end
@@ -280,9 +284,7 @@ describe("plan.gemm", function()
     assert.has_error(function() gemm { template = "gemm_sm120.cu", arch = 89 } end,
       "plan.gemm: gemm_sm120.cu: TMA is for compute capability 9.0 and newer")
     assert.has_error(function() gemm { arch = 120, tile = { 100, 64, 64 } } end,
-      "plan.gemm: gemm_sm120.cu: M of the tile is 100: a multiple of 32 is needed, by the atom and "
-        .. "the warps; gemm_sm80.cu: M of the tile is 100: a multiple of 32 is needed, by the atom "
-        .. "and the warps")
+      "plan.gemm: M of the tile is 100: a multiple of 32 is needed, by the atom and the warps")
   end)
 
   it("refuses at a run what TMA would not take", function()
@@ -407,6 +409,8 @@ describe("plan.gemm for gemm_sm120.cu", function()
       return { p.stages, p.blocks, p.shared_bytes }
     end
     assert.same({ 3, 1, 3 * 32784 }, numbers { arch = 120, M = 4096, N = 4096 })
+    assert.same({ 3, 2, 3 * 16400 }, numbers { arch = 120, multiprocessors = 132 })
+    assert.same({ 3, 2, 3 * 16400 }, numbers { arch = 120, blocks = 2, M = 4096, N = 4096 })
     assert.same({ 3, 2, 3 * 32784 }, numbers { tile = { 128, 128, 64 }, blocks = 2 })
     assert.same({ 4, 1, 4 * 32784 }, numbers { tile = { 128, 128, 64 } })
     assert.has_error(function() by_tma { tile = { 128, 128, 64 }, blocks = 2, stages = 4 } end,
@@ -443,8 +447,9 @@ describe("plan.gemm for gemm_sm80.cu", function()
     { { warps = { 2, 2 } }, "128x128x64", 3, 1 }, { { warps = { 1, 1 } }, "64x64x64", 3, 2 },
     { { warps = { 8, 4 } }, "128x256x64", 3, 1 }, { { warps = { 4, 8 }, arch = 90,
       template = "gemm_sm80.cu", M = 2048, N = 2048, K = 2048 }, "128x128x64", 3, 1 },
-    { { blocks = 3, arch = 90 }, "64x64x64", 3, 3 }, { { tile = { 64, 64, 64 }, blocks = 4,
-      warps = { 4, 8 }, arch = 90 }, "64x64x64", 3, 4 },
+    { { blocks = 3, arch = 90, template = "gemm_sm80.cu" }, "64x64x64", 3, 3 },
+    { { tile = { 64, 64, 64 }, blocks = 4, warps = { 4, 8 }, arch = 90,
+      template = "gemm_sm80.cu" }, "64x64x64", 3, 4 },
     { { tile = { 128, 256, 64 }, arch = 86 }, "128x256x64", 2, 1 },
     { { M = 64, arch = 86 }, "64x64x64", 3, 2 }, { { arch = 86 }, "128x128x64", 3, 1 },
   } do

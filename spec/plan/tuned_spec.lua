@@ -201,7 +201,7 @@ show(gemm():with { stages = 3 })]])
   for entry, why in pairs {
     ["tile = {128, 64, 32}, stages = 40, microseconds = 1"] = "40 stages of A and B have 491520 "
       .. "bytes of shared memory, where a block of compute capability 8.0 has 166912",
-    ["tile = 3, microseconds = 1"] = "tile is a table of 3 positive integers",
+    ["tile = 3, microseconds = 1"] = "tile is 3, where a table of 3 positive integers is needed",
     ["epilogue = 'x', microseconds = 1"] = "no option 'epilogue' is searched for",
   } do
     it_pretends("is the model's, with a warning, where it cannot be so: " .. why, function()

@@ -71,7 +71,7 @@ describe("pruning", function()
   end)
 
   for why, changes in pairs {
-    ["stages is a positive integer"] = { stages = 0 },
+    ["stages is 0, where a positive integer is needed"] = { stages = 0 },
     ["1 stages: one is read while another is written"] = { stages = 1 },
     ["no option 'colour' (there are"] = { colour = 1 },
     ["6 stages of A and B have 294912 bytes of shared memory, where a block of compute capability "
@@ -157,9 +157,9 @@ describe("candidates for Hopper", function()
     assert.same({ 16, 16 }, { p.most_rows, p.A.loaded })
   end)
 
-  it("may be those of gemm_sm80.cu, where a script says so", function()
+  it("may be those of mma.sync, where a script says so", function()
     local p = gemm.plan { M = 512, N = 512, K = 512, dtype = "f16", arch = 90 }
     local all = candidates.prune(p, { { warps = { 2, 2 }, tile = { 64, 64, 64 }, stages = 3 } })
-    assert.same({ "gemm_sm90.cu", "gemm_sm80.cu" }, { all[1].plan.template, all[2].plan.template })
+    assert.same({ "gemm_sm90.cu", "gemm_sm120.cu" }, { all[1].plan.template, all[2].plan.template })
   end)
 end)

@@ -20,7 +20,7 @@ function M.svg(p, what)
   local o = name and p[name]
   if not (type(o) == "table" and (part == "shared" or part == "copy") and o[part]) then
     error(("no picture '%s': 'mma', 'A.shared', 'B.shared'%s there are"):format(
-      tostring(what), p.A.copy and ", 'A.copy', 'B.copy'" or ", 'D.shared'"), 0)
+      tostring(what), p.A.copy and ", 'A.copy', 'B.copy'" or p.D and ", 'D.shared'" or ""), 0)
   end
   if part == "shared" then return lutile.svg(o.shared, { banks = 8 * o.bytes }) end
   return lutile.svg(o.copy, lutile.make_layout { o.rows, o.k })

@@ -1,9 +1,9 @@
 -- Plans of D = epilogue(alpha * A * B^T + beta * C + bias): from what a script says of the matrices
 -- to the kernel template that suits them, and the roles that they have in it.
 --
--- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers. Any of
--- the layouts may be replaced before the first 'run'; what follows from numbers is worked out again
--- by 'with'.
+-- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers. Layouts
+-- may be replaced before the first 'run', but not those in which TMA leaves tiles; what follows
+-- from numbers is worked out again by 'with'.
 
 local lutile = require "lutile"
 local base = require "lutile.plan.base"
@@ -202,7 +202,7 @@ end
 -- Why gemm_sm90.cu is not asked; nil where it is.
 local function exclude_sm90(p)
   if p.arch ~= 90 then return "wgmma is compute capability 9.0's alone" end
-  if p.warps or p.blocks then return "warps and blocks are options of gemm_sm80.cu" end
+  if p.warps or p.blocks then return "it has no options warps and blocks" end
 end
 
 -- The plan by gemm_sm90.cu, or nil and why there is none.
@@ -245,7 +245,7 @@ local function by_sm80(p, a, b, d, other, why)
   if p.arch < 90 and is_hierarchical(p.matrices) then explain_copies(p) end
   local plan, obstacle = try(gemm_sm80.plan, p, a, b, d)
   if plan then return plan end
-  if p.arch < 90 then fail("%s", obstacle) end
+  if p.arch < 90 or why == obstacle then fail("%s", obstacle) end
   fail("%s: %s; gemm_sm80.cu: %s", other, why, obstacle)
 end
 
@@ -264,19 +264,30 @@ local function by_name(p, a, b, d)
   return gemm_sm80.plan(p, a, b, d)
 end
 
--- wgmma where there is wgmma, else mma.sync: by TMA from 9.0 on, where it can read the matrices.
+-- The plan by gemm_sm120.cu from 9.0 on, else by gemm_sm80.cu; gemm_sm90.cu has none: 'why'.
+local function by_mma_sync(p, a, b, d, why)
+  local other, plan = "gemm_sm90.cu", nil
+  if p.arch >= 90 then
+    local obstacle
+    plan, obstacle = by_sm120(p, a, b, d)
+    if p.arch > 90 then other, why = "gemm_sm120.cu", obstacle end
+  end
+  if not plan then return by_sm80(p, a, b, d, other, why) end
+  if p.arch == 90 then
+    table.insert(plan.reasons, 2, "gemm_sm120.cu, not gemm_sm90.cu: " .. why)
+  end
+  return plan
+end
+
+-- By wgmma where there is wgmma, else by mma.sync.
 local function by_template(p, a, b, d)
   if p.template then return by_name(p, a, b, d) end
   local plan, why = by_sm90(p, a, b, d)
   if plan then return plan end
   if option_of_sm90(p) and not exclude_sm90(p) then fail("gemm_sm90.cu: %s", why) end
-  local other = p.arch > 90 and "gemm_sm120.cu" or "gemm_sm90.cu"
-  check_others(p, p.arch > 90 and other or "gemm_sm80.cu", why)
-  if p.arch > 90 then
-    plan, why = by_sm120(p, a, b, d)
-    if plan then return plan end
-  end
-  return by_sm80(p, a, b, d, other, why)
+  plan = by_mma_sync(p, a, b, d, why)
+  check_others(p, plan.template, why)
+  return plan
 end
 
 local function check_template(name)

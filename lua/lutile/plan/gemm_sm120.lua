@@ -22,7 +22,7 @@ local BARRIER_BYTES = 8
 local MOST_STAGES = 4
 local PRODUCER = 24  -- registers of a thread that loads: the fewest that setmaxnreg takes
 local CONSUMER = 240 -- of one that multiplies, at most
-local MORE = 28      -- beside sums and words of two k-steps, with which the compiler has no pains
+local MORE = 28      -- beside those that 'tile' counts and a second k-step's, so that none spill
 local OF_C = 24      -- where C is read, too
 local PIECE_OF_C = 8 -- registers of sums at once then: registers of k-steps are kept meanwhile
 
@@ -116,7 +116,7 @@ function M.new(options)
   p.arch, p.by_tma = p.arch or 90, true
   check_types(p)
   local usual_blocks = mma_plan.choose(p)
-  p.threads = lutile.size(p.mma) + WARPGROUP
+  p.threads, p.consumers = lutile.size(p.mma) + WARPGROUP, p.warps[1] * p.warps[2]
   p.A = operand_of(p, "A", p.tile[1], p.dtype)
   p.B = operand_of(p, "B", p.tile[2], p.dtype_b)
   p.doubles = true

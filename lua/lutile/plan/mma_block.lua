@@ -51,8 +51,8 @@ local function divisor(n, most)
   return 1
 end
 
--- So many sums C++ sees at once, p.piece at most: atoms of a column, or of several whole columns, so
--- that a value's place is the sum of its piece's and its own.
+-- So many sums C++ sees at once, p.piece at most: atoms of a column, or of several whole columns,
+-- so that a value's place is the sum of its piece's and its own.
 local function registers_of_piece(p)
   local count, most = p.words_of_c, p.piece or 16
   for i = 1, 2 do

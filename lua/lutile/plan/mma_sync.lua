@@ -1,5 +1,5 @@
--- Warp-wide MMAs of gemm_sm80, d += a * b on registers: those of a k-step as C++, their sums in
--- registers that PTX names. Source: PTX ISA, "mma".
+-- Warp-wide MMAs of plans by mma.sync, d += a * b on registers: those of a k-step as C++, their
+-- sums in registers that PTX names. Source: PTX ISA, "mma".
 
 local lutile = require "lutile"
 

@@ -23,11 +23,18 @@ local function add_options(lines, p)
   if p.reads_c then lines[#lines + 1] = "beta = " .. tostring(p.beta or true) end
 end
 
+-- Who multiplies, where not all do.
+local function text_of_consumers(p)
+  if not p.consumers then return "" end
+  local unit = p.warps and "warp" or "warpgroup"
+  return (", %d %s%s of which multipl%s"):format(p.consumers, unit, p.consumers > 1 and "s" or "",
+    p.consumers > 1 and "y" or "ies")
+end
+
 local function add_resources(lines, p)
   local registers = p.registers and p.registers[2] > 0 and p.registers[2]
   lines[#lines + 1] = ("%d threads%s; %d bytes of shared memory%s"):format(p.threads,
-    p.consumers and (", %d warpgroup%s of which multipl%s"):format(p.consumers,
-      p.consumers > 1 and "s" or "", p.consumers > 1 and "y" or "ies") or "", p.shared_bytes,
+    text_of_consumers(p), p.shared_bytes,
     registers and ("; %d registers of a thread that multiplies"):format(registers) or "")
 end
 
@@ -46,9 +53,10 @@ end
 
 local function add_boxed(lines, o, name)
   local desc = o.tma.desc
-  lines[#lines + 1] = ("%s: %sboxes {%s} of TMA, the contiguous mode first; swizzle %s"):format(
+  lines[#lines + 1] = ("%s: %sboxes {%s} of TMA, the contiguous mode first; swizzle %s%s"):format(
     name, o.rows and ("tile (%d,%d); "):format(o.rows, o.k) or "",
-    table.concat(desc.boxDim, ", "), desc.swizzle)
+    table.concat(desc.boxDim, ", "), desc.swizzle,
+    o.load and "; registers by " .. LOADS[o.load] or "")
   lines[#lines + 1] = "  shared " .. tostring(o.shared)
 end
 

@@ -83,9 +83,24 @@ local function ladder_of(p, bytes)
   return bytes == 8 and LADDER_F64 or LADDER
 end
 
+local BARRIERS = 16    -- bytes of a stage that a producer fills
+local LEAST_STAGES = 3 -- with which that is ahead
+
+local function bytes_of_stage(c, p)
+  return (c.tile[1] + c.tile[2]) * c.tile[3] + (p.by_tma and BARRIERS or 0)
+end
+
+-- The stages of a rung, where the script has not chosen: with a producer fewer, if there is no room
+-- for as many.
+local function stages_of(c, p)
+  if p.stages or not p.by_tma then return p.stages or c.stages end
+  local room = M.shared_of_blocks(p.arch, p.blocks or c.blocks or 1)
+  return math.max(LEAST_STAGES, math.min(c.stages, room // bytes_of_stage(c, p)))
+end
+
 -- Why a rung cannot be; nil where it can.
 local function obstacle(c, p)
-  local shared = (p.stages or c.stages) * (c.tile[1] + c.tile[2]) * c.tile[3]
+  local shared = stages_of(c, p) * bytes_of_stage(c, p)
   local warps, limit = p.warps or c.warps, M.shared_limit(p.arch)
   if shared > limit then
     return ("%d bytes of shared memory, where a block has %d"):format(shared, limit)
@@ -141,9 +156,9 @@ function M.choose(p)
   local t = choice.tile
   local warps = p.warps or choice.warps
   p.reasons[#p.reasons + 1] = ("tile %dx%dx%d, %dx%d warps, %d stages"):format(t[1], t[2],
-    t[3] // bytes, warps[1], warps[2], p.stages or choice.stages)
-  return { tile = { t[1], t[2], t[3] // bytes }, warps = choice.warps, stages = choice.stages,
-    blocks = choice.blocks }
+    t[3] // bytes, warps[1], warps[2], stages_of(choice, p))
+  return { tile = { t[1], t[2], t[3] // bytes }, warps = choice.warps,
+    stages = stages_of(choice, p), blocks = choice.blocks }
 end
 
 -- Stages for a tile that is given: as many as shared memory has room for.
@@ -272,6 +287,11 @@ function M.check_group(p, columns)
     p.group, tiles // p.group, tiles)
 end
 
+local function shown(x)
+  if type(x) == "string" then return ("%q"):format(x:sub(1, 40)) end
+  return type(x) == "table" and "another table" or tostring(x)
+end
+
 -- An option that must be 'count' positive integers in a table, or one where count is nil.
 function M.check_integers(name, x, count)
   local list = count and x or { x }
@@ -280,8 +300,8 @@ function M.check_integers(name, x, count)
     good = good and math.type(list[i]) == "integer" and list[i] > 0 and list[i] < 1 << 20
   end
   if not good then
-    fail("%s is %s positive integer%s", name, count and ("a table of %d"):format(count) or "a",
-      count and "s" or "")
+    fail("%s is %s, where %s needed", name, shown(x),
+      count and ("a table of %d positive integers is"):format(count) or "a positive integer is")
   end
 end
 

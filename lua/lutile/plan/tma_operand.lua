@@ -142,6 +142,7 @@ function M.new(p, o)
   o.stage_bytes = o.loaded * o.k * o.bytes
   find_boxes(o, rows)
   check_boxes(o, rows)
+  o.landing = M.plain(o.shared)
   return o
 end
 
@@ -149,6 +150,10 @@ end
 
 -- Members of the operand's struct: its stage, and the boxes.
 function M.source(o)
+  if M.plain(o.shared) ~= o.landing then
+    fail("%s.shared is %s, and TMA's boxes make it %s: the tile is what may be changed", o.name,
+      tostring(o.shared), tostring(o.landing))
+  end
   local function along(row, k)
     return composition(make_layout({ o.rows, o.k }, { row, k }), o.boxes)
   end
