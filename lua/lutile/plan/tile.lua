@@ -94,8 +94,8 @@ end
 -- for as many.
 local function stages_of(c, p)
   if p.stages or not p.by_tma then return p.stages or c.stages end
-  local room = M.shared_of_blocks(p.arch, p.blocks or c.blocks or 1)
-  return math.max(LEAST_STAGES, math.min(c.stages, room // bytes_of_stage(c, p)))
+  local bytes = M.shared_of_blocks(p.arch, p.blocks or c.blocks or 1)
+  return math.max(LEAST_STAGES, math.min(c.stages, bytes // bytes_of_stage(c, p)))
 end
 
 -- Why a rung cannot be; nil where it can.
