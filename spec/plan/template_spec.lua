@@ -428,8 +428,8 @@ describe("plan.gemm for gemm_sm120.cu", function()
     ["a tile (8,32) of B has 512 bytes, which must be a multiple of 1024"] =
       { tile = { 64, 8, 32 }, warps = { 2, 1 } },
     ["tile: 96x64x64 by 3x1 warps cannot be laid out (powers of two can): composition: shape 3 "
-      .. "does not divide mode 0 (32:1) of (32,3,64):(1,2048,32) o (2,4,(2,2),3):(96,192,(8,768),16)"
-      .. "; the nearest that would: 2 and 4"] =
+      .. "does not divide mode 0 (32:1) of (32,3,64):(1,2048,32) o (2,4,(2,2),3):(96,192,(8,768),"
+      .. "16); the nearest that would: 2 and 4"] =
       { tile = { 96, 64, 64 }, warps = { 3, 1 }, a_major = "row" },
   } do
     it("refuses: " .. message, function()

@@ -80,8 +80,8 @@ end
 local function check_stages(p)
   for _, o in ipairs { p.A, p.B } do
     if o.stage_bytes % PATTERN_BYTES ~= 0 then
-      fail("a tile (%d,%d) of %s has %d bytes, which must be a multiple of %d", o.rows, o.k, o.called,
-        o.stage_bytes, PATTERN_BYTES)
+      fail("a tile (%d,%d) of %s has %d bytes, which must be a multiple of %d", o.rows, o.k,
+        o.called, o.stage_bytes, PATTERN_BYTES)
     end
   end
 end
