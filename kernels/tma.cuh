@@ -48,16 +48,27 @@ DEVICE void acquire(const Map &map) {
   "r"(at.get(0)), "r"(at.get(1)), "r"(at.get(2)), "r"(at.get(3)), "r"(at.get(4)), "l"(&map)
 
 /*
+** The block's own shared memory, as a copy names it. For 12.0 and on, whose clusters take no copies of
+** each other's, the compiler makes a call of a copy to a cluster's, and drops setmaxnreg for that;
+** what came before has NVRTC versions that know no other.
+*/
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define TMA_TARGET ".shared::cta"
+#else
+#define TMA_TARGET ".shared::cluster"
+#endif
+
+/*
 ** To this block's shared memory; the bytes count at the mbarrier, whose wait orders the reads. The
 ** target must not be in use: waits for its readers come first.
 */
 template <int kRank>
 DEVICE void load(unsigned target, const Map &map, Corner<kRank> at, unsigned barrier) {
-#define TMA_LOAD(rank, list)                                                             \
-  asm volatile("cp.async.bulk.tensor." rank                                              \
-               "d.shared::cluster.global.mbarrier::complete_tx::bytes [%6], [%5, {" list \
-               "}], [%7];" ::TMA_AT,                                                     \
-               "r"(target), "r"(barrier)                                                 \
+#define TMA_LOAD(rank, list)                                                         \
+  asm volatile("cp.async.bulk.tensor." rank                                          \
+               "d" TMA_TARGET ".global.mbarrier::complete_tx::bytes [%6], [%5, {" list \
+               "}], [%7];" ::TMA_AT,                                                 \
+               "r"(target), "r"(barrier)                                             \
                : "memory")
   TMA_BY_RANK(TMA_LOAD);
 #undef TMA_LOAD

@@ -111,6 +111,10 @@ describe("gemm_sm120 in machine code", function()
     ["tf32"] = { "sm_90a", gemm(90, "tf32", "f32", "k", "k", 4, template) },
     ["tf32 for 10.0"] = { "sm_100a", gemm(100, "tf32", "f32", "k", "k", 4) },
     ["f16 for 12.0"] = { "sm_120a", gemm(120, "f16", "f16", "k", "k", 8) },
+    ["sums of f16, a bias"] = { "sm_90a", gemm(90, "f16", "f16", "k", "k", 8,
+      { template = "gemm_sm120.cu", tile = { 128, 256, 64 }, acc = "f16", bias = "column" }) },
+    ["registers move, for 12.0"] = { "sm_120a", gemm(120, "s8", "s32", "k", "k", 16,
+      { tile = { 128, 128, 128 }, warps = { 2, 4 }, beta = true }) },
     ["C is read, for 12.0"] = { "sm_120a", gemm(120, "f16", "f16", "k", "k", 8,
       { beta = true, bias = "row" }) },
     ["small tiles, C is read"] = { "sm_90a", gemm(90, "bf16", "f32", "k", "k", 8,
@@ -120,12 +124,12 @@ describe("gemm_sm120 in machine code", function()
       local arch, p = table.unpack(case)
       if not is_known(arch) then return pending("this NVRTC does not know " .. arch) end
       local text = sass(p, arch)
-      assert.truthy(text:find "HMMA")
+      assert.truthy(text:find "[HI]MMA")
       assert.truthy(text:find "UTMALDG")
-      -- For 12.0 the compiler checks addresses of TMA by a call, which stores arguments.
-      for _, instruction in ipairs { "LDGSTS", "LDL" } do
+      for _, instruction in ipairs { "LDGSTS", "LDL", "STL", "CALL" } do
         assert.is_nil(text:find("%f[%u]" .. instruction .. "%f[%U]"), instruction)
       end
+      assert.equal(p.registers[2] > 0, text:find "USETMAXREG" ~= nil)
     end)
   end
 end)

@@ -421,6 +421,26 @@ describe("plan.gemm for gemm_sm120.cu", function()
         .. "warps, which has 255 (a smaller tile, more warps or fewer blocks)")
   end)
 
+  for message, changes in pairs {
+    ["blocks: 4 of 512 threads each, where a multiprocessor of compute capability 12.0 has 1536"] =
+      { arch = 120, tile = { 64, 96, 32 }, warps = { 2, 6 }, blocks = 4, stages = 2 },
+    ["192 registers of sums and 40 of A and B for a thread of 2x2 warps, which has 255 (a smaller "
+      .. "tile, more warps or fewer blocks)"] = { tile = { 128, 192, 32 }, warps = { 2, 2 } },
+    ["72 registers of sums and 24 of A and B for a thread of 2x1 warps, which has 96 (a smaller "
+      .. "tile, more warps or fewer blocks)"] =
+      { tile = { 96, 48, 64 }, warps = { 2, 1 }, blocks = 3, stages = 2 },
+    ["a tile (8,32) of B has 512 bytes, which must be a multiple of 1024"] =
+      { tile = { 64, 8, 32 }, warps = { 2, 1 } },
+    ["tile: 96x64x64 by 3x1 warps cannot be laid out (powers of two can): composition: shape 3 "
+      .. "does not divide mode 0 (32:1) of (32,3,64):(1,2048,32) o (2,4,(2,2),3):(96,192,(8,768),"
+      .. "16); the nearest that would: 2 and 4"] =
+      { tile = { 96, 64, 64 }, warps = { 3, 1 }, a_major = "row" },
+  } do
+    it("refuses: " .. message, function()
+      assert.has_error(function() by_tma(changes) end, "plan.gemm: gemm_sm120.cu: " .. message)
+    end)
+  end
+
   it("is for batches as it was planned", function()
     local function tensor(batches)
       return lutile.make_tensor("f16", make_layout({ 32, 32, batches }, { 32, 1, 1024 }))
@@ -448,8 +468,8 @@ describe("plan.gemm for gemm_sm80.cu", function()
     { { warps = { 8, 4 } }, "128x256x64", 3, 1 }, { { warps = { 4, 8 }, arch = 90,
       template = "gemm_sm80.cu", M = 2048, N = 2048, K = 2048 }, "128x128x64", 3, 1 },
     { { blocks = 3, arch = 90, template = "gemm_sm80.cu" }, "64x64x64", 3, 3 },
-    { { tile = { 64, 64, 64 }, blocks = 4, warps = { 4, 8 }, arch = 90,
-      template = "gemm_sm80.cu" }, "64x64x64", 3, 4 },
+    { { tile = { 64, 64, 64 }, blocks = 2, warps = { 4, 8 }, arch = 90,
+      template = "gemm_sm80.cu" }, "64x64x64", 3, 2 },
     { { tile = { 128, 256, 64 }, arch = 86 }, "128x256x64", 2, 1 },
     { { M = 64, arch = 86 }, "64x64x64", 3, 2 }, { { arch = 86 }, "128x128x64", 3, 1 },
   } do

@@ -19,12 +19,14 @@ local M = {}
 
 local WARPGROUP = 128
 local BARRIER_BYTES = 8
+local PATTERN_BYTES = 1024 -- after which the widest swizzle repeats
 local MOST_STAGES = 4
 local PRODUCER = 24  -- registers of a thread that loads: the fewest that setmaxnreg takes
 local CONSUMER = 240 -- of one that multiplies, at most
-local MORE = 28      -- beside those that 'tile' counts and a second k-step's, so that none spill
+local MORE = 40      -- beside sums and words of two k-steps, so that none spill
 local OF_C = 24      -- where C is read, too
-local PIECE_OF_C = 8 -- registers of sums at once then: registers of k-steps are kept meanwhile
+local PIECE = 8      -- registers of sums at once then, or where each has two: those of k-steps are
+                     -- kept meanwhile
 
 local function fail(message, ...) error(message:format(...), 0) end
 
@@ -74,9 +76,19 @@ local function operand_of(p, name, rows, dtype)
   return o
 end
 
+-- Refuses stages that would not all start where a swizzle's pattern does.
+local function check_stages(p)
+  for _, o in ipairs { p.A, p.B } do
+    if o.stage_bytes % PATTERN_BYTES ~= 0 then
+      fail("a tile (%d,%d) of %s has %d bytes, which must be a multiple of %d", o.rows, o.k,
+        o.called, o.stage_bytes, PATTERN_BYTES)
+    end
+  end
+end
+
 -- Registers with which a thread has none in memory.
 local function wanted_registers(p)
-  return tile.registers_of(p) + p.words_of_step + MORE + (p.reads_c and OF_C or 0)
+  return p.sums + 2 * p.words_of_step + MORE + (p.reads_c and OF_C or 0)
 end
 
 -- Registers of a thread that loads, and of one that multiplies, where so many blocks share a
@@ -119,8 +131,9 @@ function M.new(options)
   p.threads, p.consumers = lutile.size(p.mma) + WARPGROUP, p.warps[1] * p.warps[2]
   p.A = operand_of(p, "A", p.tile[1], p.dtype)
   p.B = operand_of(p, "B", p.tile[2], p.dtype_b)
+  check_stages(p)
   p.doubles = true
-  p.piece = p.reads_c and PIECE_OF_C or nil
+  p.piece = (p.reads_c or p.acc == "f16") and PIECE or nil
   mma_plan.count_registers(p)
   choose_stages(p)
   choose_blocks(p, usual_blocks)

@@ -3,7 +3,7 @@
 local function without_place(message)
   local from = message:find("lutile", 1, true)
   local to = from and message:find(": ", from, true)
-  if not to or message:sub(1, to):find("\n", 1, true) then return message end
+  if not to or message:find(": ", 1, true) < to then return message end
   return message:sub(from, to - 1):find "^lutile[%w_./]*:%d+$" and message:sub(to + 2) or message
 end
 

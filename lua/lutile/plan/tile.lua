@@ -34,15 +34,20 @@ local LADDER_UNPACKED = { LADDER[3], LADDER[4], LADDER[5] }
 local SHARED = { [75] = 64, [80] = 163, [87] = 163, [90] = 227, [100] = 227, [101] = 227,
   [103] = 227, [110] = 227 }
 
+-- Threads that a multiprocessor may have (the same); those not listed have 2048.
+local THREADS = { [75] = 1024, [86] = 1536, [87] = 1536, [88] = 1536, [89] = 1536, [101] = 1536,
+  [110] = 1536, [120] = 1536, [121] = 1536 }
+
 local OF_BLOCK = 1024 -- bytes of shared memory that a block takes for itself
 local MOST_COPIES = 32 -- of a thread for a tile: each is written out, with an address of its own
 
 local MOST_SUMS = 128 -- registers of a thread, where lutile chooses its warps
 local SUM_BYTES = { f16 = 2, f64 = 8 }
 
-local REGISTERS, THREADS = 65536, 2048 -- of a multiprocessor, at most
+local PARTS, REGISTERS = 4, 16384 -- of a multiprocessor: each with registers for its own warps
 local MOST_REGISTERS = 255 -- of a thread
 local LEAST_OTHERS = 12 -- beside sums and a k-step's words of A and B, as seen in such kernels
+local LEAST_OTHERS_BY_TMA = 24 -- where registers of two k-steps are loaded; with fewer all spilled
 local TOO_FEW = "%d registers of sums and %d of A and B for a thread of %dx%d warps, which has %d"
 
 local M = {}
@@ -59,9 +64,13 @@ end
 
 -- Registers that a thread may have where there are so many blocks of so many threads.
 function M.most_registers(blocks, threads)
-  local most = REGISTERS // math.min(THREADS, blocks * threads) // 8 * 8
-  return math.min(MOST_REGISTERS, most)
+  local warps = (blocks * threads + 32 * PARTS - 1) // (32 * PARTS) -- of a part, at most
+  return math.min(MOST_REGISTERS, REGISTERS // (32 * warps) // 8 * 8)
 end
+
+local function least_others(p) return p.by_tma and LEAST_OTHERS_BY_TMA or LEAST_OTHERS end
+
+local function most_threads(arch) return THREADS[arch] or 2048 end
 
 -- Bytes of shared memory that a block may have.
 function M.shared_limit(arch) return (SHARED[arch] or 99) * 1024 end
@@ -112,7 +121,7 @@ local function obstacle(c, p)
   end
   local sums, words = count_sums(p, c.tile[1], c.tile[2], warps), count_words(c.tile, warps)
   local most = M.most_registers(p.blocks or 1, 32 * warps[1] * warps[2])
-  if sums + words + LEAST_OTHERS > most then
+  if sums + words + least_others(p) > most then
     return TOO_FEW:format(sums, words, warps[1], warps[2], most)
   end
   for i, name in ipairs { "A", "B" } do
@@ -167,11 +176,13 @@ function M.stages(p)
   return math.max(2, math.min(p.arch < 80 and 2 or 3, M.shared_limit(p.arch) // bytes))
 end
 
-function M.most_blocks(p) return room(p, p.shared_bytes) end
+function M.most_blocks(p)
+  return math.min(room(p, p.shared_bytes), most_threads(p.arch) // p.threads)
+end
 
 -- Registers of a thread, at least.
 function M.registers_of(p)
-  return (p.sums + p.words_of_step) * p.A.word // 4 + LEAST_OTHERS
+  return (p.sums + p.words_of_step) * p.A.word // 4 + least_others(p)
 end
 
 -- What a thread has that multiplies, where there are so many blocks.
@@ -230,7 +241,13 @@ local function check_threads(p)
   if p.threads > MOST_THREADS then
     fail("%d threads, where a block has %d at most", p.threads, MOST_THREADS)
   end
+  if p.blocks * p.threads > most_threads(p.arch) then
+    fail("blocks: %d of %d threads each, where a multiprocessor of compute capability %d.%d has %d",
+      p.blocks, p.threads, p.arch // 10, p.arch % 10, most_threads(p.arch))
+  end
 end
+
+local PLACE = "^lutile[%w_.]*:%d+: " -- in a module, where algebra refuses
 
 local function is_power_of_two(x) return x & (x - 1) == 0 end
 
@@ -246,7 +263,7 @@ local function check_places(p)
   local good, why = pcall(p.block, p)
   if not good then
     fail("tile: %dx%dx%d by %dx%d warps cannot be laid out (powers of two can): %s", p.tile[1],
-      p.tile[2], p.tile[3], p.warps[1], p.warps[2], why)
+      p.tile[2], p.tile[3], p.warps[1], p.warps[2], (tostring(why):gsub(PLACE, "")))
   end
 end
 
