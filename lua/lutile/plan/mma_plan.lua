@@ -74,8 +74,8 @@ end
 
 -- Atoms of operand i whose registers are loaded a step before: a half of them where there are
 -- registers for one step, else all but B's last load. With that one, too, ptxas takes 70 ms more,
--- but finds registers for all where it rounds f32 for 10.0 and on, and has 255 of them; those of
--- copies are missing by TMA.
+-- but finds registers for all where it rounds f32 for 10.0 and on, and has 255 of them. By TMA
+-- copies take none.
 local function early_atoms(p, i)
   local takes_all = p.rounds and p.arch >= 100 and not p.by_tma and lutile.size(p.mma) <= 256
   if p.doubles and (i == 1 or takes_all) then return p.atoms[i] end
