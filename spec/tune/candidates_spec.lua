@@ -162,4 +162,11 @@ describe("candidates for Hopper", function()
     local all = candidates.prune(p, { { warps = { 2, 2 }, tile = { 64, 64, 64 }, stages = 3 } })
     assert.same({ "gemm_sm90.cu", "gemm_sm120.cu" }, { all[1].plan.template, all[2].plan.template })
   end)
+
+  it("are those of a template that a script names, without what the model's would have", function()
+    local p = gemm.plan { M = 256, N = 256, K = 256, dtype = "f16", arch = 90 }
+    assert.is_true(p.dependent)
+    local all = candidates.prune(p, { { stages = 2, template = "gemm_sm120.cu" } })
+    assert.same({ "gemm_sm120.cu", 2 }, { all[2].plan.template, all[2].plan.stages })
+  end)
 end)

@@ -87,6 +87,7 @@ end
 -- Whether all that is changed is a choice of the model's kernels.
 local function is_of_family(model, changes)
   local family = space.family(model)
+  if changes.template and changes.template ~= model.template then return false end
   for name in pairs(changes) do
     if not (family and family.fields[name]) then return false end
   end
