@@ -429,6 +429,9 @@ describe("plan.gemm for gemm_sm120.cu", function()
     ["72 registers of sums and 24 of A and B for a thread of 2x1 warps, which has 96 (a smaller "
       .. "tile, more warps or fewer blocks)"] =
       { tile = { 96, 48, 64 }, warps = { 2, 1 }, blocks = 3, stages = 2 },
+    ["64 registers of sums and 24 of A and B for a thread of 2x4 warps, which has 104 (a smaller "
+      .. "tile, more warps or fewer blocks)"] =
+      { tile = { 128, 128, 32 }, warps = { 2, 4 }, blocks = 2 },
     ["a tile (8,32) of B has 512 bytes, which must be a multiple of 1024"] =
       { tile = { 64, 8, 32 }, warps = { 2, 1 } },
     ["tile: 96x64x64 by 3x1 warps cannot be laid out (powers of two can): composition: shape 3 "

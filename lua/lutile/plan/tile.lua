@@ -47,7 +47,7 @@ local SUM_BYTES = { f16 = 2, f64 = 8 }
 local PARTS, REGISTERS = 4, 16384 -- of a multiprocessor: each with registers for its own warps
 local MOST_REGISTERS = 255 -- of a thread
 local LEAST_OTHERS = 12 -- beside sums and a k-step's words of A and B, as seen in such kernels
-local LEAST_OTHERS_BY_TMA = 24 -- where registers of two k-steps are loaded; with fewer all spilled
+local LEAST_OTHERS_BY_TMA = 8 -- beside words of two k-steps: with fewer, nearly all loops spilled
 local TOO_FEW = "%d registers of sums and %d of A and B for a thread of %dx%d warps, which has %d"
 
 local M = {}
@@ -68,7 +68,10 @@ function M.most_registers(blocks, threads)
   return math.min(MOST_REGISTERS, REGISTERS // (32 * warps) // 8 * 8)
 end
 
-local function least_others(p) return p.by_tma and LEAST_OTHERS_BY_TMA or LEAST_OTHERS end
+-- Registers beside sums and a k-step's 'words'; 'early' are those that by TMA are there twice.
+local function least_others(p, early)
+  return p.by_tma and early + LEAST_OTHERS_BY_TMA or LEAST_OTHERS
+end
 
 local function most_threads(arch) return THREADS[arch] or 2048 end
 
@@ -121,7 +124,7 @@ local function obstacle(c, p)
   end
   local sums, words = count_sums(p, c.tile[1], c.tile[2], warps), count_words(c.tile, warps)
   local most = M.most_registers(p.blocks or 1, 32 * warps[1] * warps[2])
-  if sums + words + least_others(p) > most then
+  if sums + words + least_others(p, words) > most then
     return TOO_FEW:format(sums, words, warps[1], warps[2], most)
   end
   for i, name in ipairs { "A", "B" } do
@@ -182,7 +185,8 @@ end
 
 -- Registers of a thread, at least.
 function M.registers_of(p)
-  return (p.sums + p.words_of_step) * p.A.word // 4 + least_others(p)
+  local early = p.early[1] * p.words_of_a + p.early[2] * p.words_of_b
+  return (p.sums + p.words_of_step) * p.A.word // 4 + least_others(p, early)
 end
 
 -- What a thread has that multiplies, where there are so many blocks.
