@@ -169,6 +169,7 @@ local TF32, F64 = { "tf32", "tf32", "f32", "f32" }, { "f64", "f64", "f64", "f64"
 local S8, U8S8 = { "s8", "s8", "s32", "s32" }, { "u8", "s8", "s32", "s32" }
 local E4M3 = { "e4m3", "e5m2", "f32", "f32" }
 local HALF = { "f16", "f16", "f16", "f16" }
+local F16_S32 = { "f16", "f16", "f32", "s32" }
 
 local KK, RR = { "k", "k", "column" }, { "row", "row", "column" }
 
@@ -196,6 +197,8 @@ M.emulated = {
     warps = { 2, 4 }, stages = 3, arch = 80, why = "the largest tile" },
   { types = E4M3, m = 40, n = 48, k = 96, majors = KK, arch = 90, template = "gemm_sm80.cu",
     why = "8-bit floats as f16" },
+  { types = F16_S32, m = 20, n = 12, k = 24, majors = KK, alpha = 0.5, beta = 0.25,
+    why = "sums of f32, rounded to s32" },
   { types = F16, m = 100, n = 50, k = 72, majors = { "k", "row", "column" }, tile = { 96, 48, 32 },
     arch = 80, why = "three atoms by three" },
   { types = F16, m = 97, n = 49, k = 35, majors = { "row", "row", "row" }, tile = { 96, 80, 32 },
@@ -308,6 +311,8 @@ M.mma_by_tma = {
   { types = HALF, m = 40, n = 24, k = 8, majors = KK, tile = { 64, 64, 32 },
     why = "sums of f16, lines of 64 bytes" },
   { types = TF32, m = 41, n = 70, k = 36, majors = KK, why = "words" },
+  { types = F16_S32, m = 20, n = 16, k = 24, majors = KK, alpha = 0.5, beta = 0.25,
+    why = "sums of f32, rounded to s32" },
   { types = U8S8, m = 33, n = 48, k = 400, majors = KK, beta = 3, prepared = true, why = "bytes" },
   { types = F16, m = 100, n = 50, k = 72, majors = KK, tile = { 96, 48, 64 }, warps = { 2, 1 },
     why = "three atoms by six, two warps" },

@@ -101,7 +101,7 @@ local function choose_types(p, options)
   end
   p.out = options.out or type_of(options, "C", p.acc)
   problem.check_element("C", p.out, p.arch)
-  p.compute = COMPUTE[p.out] or "float"
+  p.compute = (p.out ~= "s32" or p.acc == "s32") and COMPUTE[p.out] or "float"
   p.rounds = dtype == "tf32"
   if options.scales and p.compute ~= "float" then
     fail("scales are for results that are computed in f32, and C of %s is not", p.out)

@@ -41,7 +41,8 @@ local function choose_types(p)
   p.dtype_b = p.dtype_b or p.dtype
   p.acc = p.acc or problem.DEFAULT_ACC[p.dtype]
   p.out = p.out or (p.acc == "s32" and "s32" or p.acc == "f64" and "f64" or "f32")
-  p.compute_type = COMPUTE[p.out] and p.out or "f32"
+  local is_of_sums = COMPUTE[p.out] and (p.out ~= "s32" or p.acc == "s32") -- else f32, rounded
+  p.compute_type = is_of_sums and p.out or "f32"
 end
 
 local function set_defaults(p)
