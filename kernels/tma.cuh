@@ -48,9 +48,9 @@ DEVICE void acquire(const Map &map) {
   "r"(at.get(0)), "r"(at.get(1)), "r"(at.get(2)), "r"(at.get(3)), "r"(at.get(4)), "l"(&map)
 
 /*
-** The block's own shared memory, as a copy names it. For 12.0 and on, whose clusters take no copies of
-** each other's, the compiler makes a call of a copy to a cluster's, and drops setmaxnreg for that;
-** what came before has NVRTC versions that know no other.
+** The state space of this block's shared memory in a copy. '.shared::cta' is of PTX 8.6, which not all
+** compilers for 9.0 know; for 12.0 ptxas makes a call of a copy to '.shared::cluster', beside which it
+** drops setmaxnreg.
 */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define TMA_TARGET ".shared::cta"

@@ -93,6 +93,15 @@ describe("an architecture", function()
     assert.equal("sm_80", p:with { arch = 80 }:compile_options(nil, "sm_80").arch)
   end)
 
+  it("of a plan's kernel whose registers move is one with setmaxnreg", function()
+    local p = lutile.plan.gemm { M = 4096, N = 4096, K = 4096, dtype = "f16", arch = 100 }
+    assert.same({ 24, 240 }, p.registers)
+    assert.equal("sm_100a", p:compile_options(nil, 100).arch)
+    local small = p:with { tile = { 64, 64, 64 } }
+    assert.same({ 0, 0 }, small.registers)
+    assert.equal("sm_100", small:compile_options(nil, 100).arch)
+  end)
+
   -- Compute capabilities that a plan's kernel is compiled for, and why not for others.
   local sizes = { M = 256, N = 256, K = 256, dtype = "f16" }
   local function is_compiled(options, targets)

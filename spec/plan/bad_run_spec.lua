@@ -299,6 +299,28 @@ end]], { FAKE_CUDA_CAPABILITY = 90 })
   end)
 end)
 
+describe("a product of more stages than a block of gemm_sm120.cu counts", function()
+  support.with_fake(it, pending)("is refused", function()
+    local result = support.run_with_fake([[
+local cuda = require "lutile.cuda"
+local device = cuda.device
+function cuda.device(i)
+  local d = device(i)
+  d.multiprocessors = 1
+  return d
+end
+local k, batches = 32768 * 64, 65537
+local A = cuda.tensor("f16", lutile.make_layout({ 1, k }, { k, 1 }))
+local C = cuda.tensor("f32", lutile.make_layout({ 1, 1, batches }, { 1, 1, 1 }))
+local p = lutile.plan.gemm { A = A, B = A, C = C, tile = { 64, 64, 64 },
+  template = "gemm_sm120.cu" }
+print(select(2, pcall(p.prepare, p, A, A, C)))]], { FAKE_CUDA_CAPABILITY = 90 })
+    assert.equal("", result.err)
+    assert.equal("plan:prepare: 65537 tiles of 32768 stages are more than 1 blocks can count, "
+      .. "2147483647 each (fewer batches at once)\n", result.out)
+  end)
+end)
+
 describe("a grouped launch that is prepared", function()
   support.with_host_kernels(it, pending)("keeps its memory, and refuses what was freed",
     function()

@@ -56,8 +56,8 @@ describe("plan.gemm", function()
     { { K = 252 }, "A (256,252):(252,1): TMA takes strides of multiples of 16 bytes, and 252 "
       .. "elements have 504" },
     { { dtype = "f64", out = "f64" }, "ldmatrix loads no operands of f64" },
-    { { dtype = "e4m3", arch = 100 }, "e4m3 is multiplied as f16 there, for which a thread has too "
-      .. "few registers" },
+    { { dtype = "e4m3", arch = 100 }, "e4m3 is multiplied as f16 before 12.0, by registers of half "
+      .. "a k-step, which only gemm_sm80.cu has" },
     { { dtype = "tf32", out = "f32", b_major = "row" }, "B: MMAs take f32 along k only, and it is "
       .. "contiguous along its rows" },
     { { A = make_layout({ 256, 256 }, { 512, 2 }) }, "A (256,256):(512,2) has no contiguous mode, "

@@ -18,7 +18,6 @@ local tma_operand = require "lutile.plan.tma_operand"
 local M = {}
 
 local WARPGROUP = 128
-local BARRIER_BYTES = 8
 local PATTERN_BYTES = 1024 -- after which the widest swizzle repeats
 local MOST_STAGES = 4
 local PRODUCER = 24  -- registers of a thread that loads: the fewest that setmaxnreg takes
@@ -40,7 +39,7 @@ M.Plan = Plan
 -- What is this template's alone.
 function Plan:constants()
   return {
-    emit.constant("kWarps", self.warps[1] * self.warps[2], "that multiply"),
+    emit.constant("kWarps", self.consumers, "that multiply"),
     emit.constant("kSharedBytes", self.shared_bytes),
     emit.constant("kProducerRegisters", self.registers[1], "0: as many as the launch gave"),
     emit.constant("kConsumerRegisters", self.registers[2]),
@@ -59,7 +58,8 @@ local function check_types(p)
   if p.arch < 90 then fail("TMA is for compute capability 9.0 and newer") end
   if p.dtype == "f64" then fail("ldmatrix loads no operands of f64") end
   if mma_sync.unpacks(p.dtype, p.arch) then
-    fail("%s is multiplied as f16 there, for which a thread has too few registers", p.dtype)
+    fail("%s is multiplied as f16 before 12.0, by registers of half a k-step, which only "
+      .. "gemm_sm80.cu has", p.dtype)
   end
 end
 
@@ -114,7 +114,7 @@ local function choose_blocks(p, usual)
 end
 
 local function choose_stages(p)
-  local stage = p.A.stage_bytes + p.B.stage_bytes + 2 * BARRIER_BYTES
+  local stage = p.A.stage_bytes + p.B.stage_bytes + tile.BARRIERS
   local room = tile.shared_of_blocks(p.arch, p.blocks or 1)
   p.stages = p.stages or math.max(2, math.min(MOST_STAGES, room // stage))
   p.shared_bytes = p.stages * stage
@@ -160,10 +160,7 @@ function M.plan(p, a, b, d)
   p.batched = {}
   describe(p, "A", a)
   describe(p, "B", b)
-  p.run_size = math.min(d.unit == "column" and matrix.vector(d, 2) or 1, 16 // d.bytes)
-  p.reasons[#p.reasons + 1] = problem.reason_of_result(p.matrices.C, p.run_size)
-  p.title = ("gemm: %s x %s -> %s, sums of %s, by TMA and mma.sync, gemm_sm120.cu"):format(p.dtype,
-    p.dtype_b, p.out, p.acc)
+  mma_plan.describe_result(p, d, "TMA and mma.sync", Plan.template)
   p = M.new(p)
   tile.check(p)
   return p

@@ -72,10 +72,7 @@ function M.plan(p, a, b, d)
   p.vector = {}
   describe(p, "A", a)
   describe(p, "B", b)
-  p.run_size = math.min(d.unit == "column" and matrix.vector(d, 2) or 1, 16 // d.bytes)
-  p.reasons[#p.reasons + 1] = problem.reason_of_result(p.matrices.C, p.run_size)
-  p.title = ("gemm: %s x %s -> %s, sums of %s, by mma.sync, gemm_sm80.cu"):format(p.dtype,
-    p.dtype_b, p.out, p.acc)
+  mma_plan.describe_result(p, d, "mma.sync", Plan.template)
   p = M.new(p)
   tile.check(p)
   return p

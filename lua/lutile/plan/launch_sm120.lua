@@ -7,9 +7,16 @@ local tma = require "lutile.plan.tma"
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
-local function count_blocks(p, device, rows, columns, batches)
-  local tiles = ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]) * batches
-  return math.min(tiles, device.multiprocessors * p.blocks)
+local MOST_STAGES = (1 << 31) - 1 -- that a block counts
+
+-- Blocks for so many tiles, each of which has 'stages'.
+local function count_blocks(p, device, tiles, stages)
+  local blocks = math.min(tiles, device.multiprocessors * p.blocks)
+  if ceil_div(tiles, blocks) * stages > MOST_STAGES then
+    error(("%d tiles of %d stages are more than %d blocks can count, %d each (fewer batches at "
+      .. "once)"):format(tiles, stages, blocks, MOST_STAGES), 0)
+  end
+  return blocks
 end
 
 -- A function that launches the kernel on the tensors of a run.
@@ -20,10 +27,10 @@ return function(p, x)
   tile.check_group(p, columns)
   local k, batches = x.extents[3], x.extents[4]
   local index = x.t.D.data:device()
-  local launch = p:kernel(index):launch {
-    grid = count_blocks(p, cuda.device(index), rows, columns, batches), block = p.threads,
-    shared = p.shared_bytes, stream = x.stream,
-  }
+  local tiles = ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]) * batches
+  local blocks = count_blocks(p, cuda.device(index), tiles, ceil_div(k, p.tile[3]))
+  local launch = p:kernel(index):launch { grid = blocks, block = p.threads,
+    shared = p.shared_bytes, stream = x.stream }
   local maps = tma.tensor_maps(p, cuda, { A = x.t[names[1]], B = x.t[names[2]] },
     { A = tma.layout_of(p, a), B = tma.layout_of(p, b) })
   local old, new, bias = x.t.C, x.t.D, x.t.bias

@@ -98,6 +98,14 @@ function M.count_registers(p)
   p.words_of_step = p.atoms[1] * p.words_of_a + p.atoms[2] * p.words_of_b
 end
 
+-- What is known of D, in the kernel's roles, and the title; 'by' is what loads and multiplies.
+function M.describe_result(p, d, by, template)
+  p.run_size = math.min(d.unit == "column" and matrix.vector(d, 2) or 1, 16 // d.bytes)
+  p.reasons[#p.reasons + 1] = problem.reason_of_result(p.matrices.C, p.run_size)
+  p.title = ("gemm: %s x %s -> %s, sums of %s, by %s, %s"):format(p.dtype, p.dtype_b, p.out, p.acc,
+    by, template)
+end
+
 -- Refuses C and D in which the kernel's runs would not be whole; 'addresses' of those on a device.
 function M.check_results(p, m, addresses)
   local run = p.run_size > 1 and p.run_size or nil

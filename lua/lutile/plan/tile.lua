@@ -95,11 +95,11 @@ local function ladder_of(p, bytes)
   return bytes == 8 and LADDER_F64 or LADDER
 end
 
-local BARRIERS = 16    -- bytes of a stage that a producer fills
+M.BARRIERS = 16        -- bytes of those of a stage that a producer fills
 local LEAST_STAGES = 3 -- with which that is ahead
 
 local function bytes_of_stage(c, p)
-  return (c.tile[1] + c.tile[2]) * c.tile[3] + (p.by_tma and BARRIERS or 0)
+  return (c.tile[1] + c.tile[2]) * c.tile[3] + (p.by_tma and M.BARRIERS or 0)
 end
 
 -- The stages of a rung, where the script has not chosen: with a producer fewer, if there is no room
