@@ -54,25 +54,42 @@ struct Copier {
   ** The vectors that fall to one of kSharing steps (kAllSteps: all), of a tile with k_left elements
   ** from its start to the matrix's end, to a stage.
   */
-  template <int kSharing>
+  template <int kSharing, int kUnrolled = Operand::kCopies>
   DEVICE void copy(int stage, int k_left, int step) {
     if (!takes_part()) return;
     /* Hidden: the compiler would compare rows before the loop over tiles; predicates are few. */
     const int rows = ptx::hide(rows_left);
-#pragma unroll
+#pragma unroll kUnrolled
     for (int i = 0; i < Operand::kCopies; i++) {
       if (step != kAllSteps && i * kSharing / Operand::kCopies != step) continue;
-      const bool is_inside =
-          (int)Operand::copy_row_step(i) < rows && k + (int)Operand::copy_k_step(i) < k_left;
       if constexpr (Operand::kAsync)
-        ptx::copy_async<kVectorBytes>(target_of(i, stage), source_of(i), is_inside);
+        ptx::copy_async<kVectorBytes>(target_of(i, stage), source_of(i), is_inside(i, rows, k_left));
       else
-        load(i, is_inside);
+        load(staged + i * kVectorWords, i, is_inside(i, rows, k_left));
     }
   }
 
-  DEVICE void load(int i, bool is_inside) {
-    unsigned *words = staged + i * kVectorWords;
+  /* Vectors of a whole tile to a stage by a few registers at a time, which other threads wait for. */
+  DEVICE void move(int stage, int k_left) const {
+    constexpr int kAtOnce = Operand::kCopies % 4 == 0 ? 4 : 1;
+    if (!takes_part()) return;
+#pragma unroll 1
+    for (int first = 0; first < Operand::kCopies; first += kAtOnce) {
+      unsigned words[kAtOnce * kVectorWords];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; i++)
+        load(words + i * kVectorWords, first + i, is_inside(first + i, rows_left, k_left));
+#pragma unroll
+      for (int i = 0; i < kAtOnce; i++)
+        ptx::store_shared<kVectorBytes>(target_of(first + i, stage), words + i * kVectorWords);
+    }
+  }
+
+  DEVICE bool is_inside(int i, int rows, int k_left) const {
+    return (int)Operand::copy_row_step(i) < rows && k + (int)Operand::copy_k_step(i) < k_left;
+  }
+
+  DEVICE void load(unsigned *words, int i, bool is_inside) const {
 #pragma unroll
     for (int w = 0; w < kVectorWords; w++) words[w] = 0;
     if (is_inside) ptx::load_global<kVectorBytes>(words, source_of(i));

@@ -188,7 +188,7 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
       write_piece(buffer, i * kPiecesOfChunk + j, output, unit);
     tma::fence_stores();
     if (is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
-    sm90::barrier<kWarpgroup>(1 + warpgroup);
+    ptx::barrier<kWarpgroup>(1 + warpgroup);
     if (output.is_for_threads(column))
       output.copy(buffer, unit.batch, row, column);
     else if (is_leader)

@@ -101,7 +101,7 @@ DEVICE bool combine(const Workspace &workspace, const Unit &unit, int m, unsigne
   unsigned *counter =
       workspace.counters + (unit.tile * kCluster + rank) * kReaders + thread_of_tile() / kWarpgroup;
   write_parts<Sums>(sums_of_part(workspace, unit.tile * parts + unit.part, rank), unit, m);
-  sm90::barrier<kWarpgroup>(1 + warpgroup);
+  ptx::barrier<kWarpgroup>(1 + warpgroup);
   bool is_last = false;
   if (is_leader) {
     sm90::fence_device();

@@ -17,6 +17,12 @@ DEVICE int hide(int x) {
   return x;
 }
 
+/* A barrier of whole warps; number 0 is __syncthreads. */
+template <int kThreads>
+DEVICE void barrier(int number) {
+  asm volatile("barrier.sync %0, %1;" ::"r"(number), "n"(kThreads) : "memory");
+}
+
 /* ---- Shared memory -------------------------------------------------------------------------- */
 
 /* The 32-bit address within the shared window: what the instructions below take. */

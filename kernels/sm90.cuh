@@ -48,13 +48,6 @@ DEVICE void wait_for_grid() { asm volatile("griddepcontrol.wait;" ::: "memory");
 /* The grid behind may start where there is room; it waits for this one before it reads. */
 DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;"); }
 
-/* ---- Barriers of whole warps; number 0 is __syncthreads -------------------------------------- */
-
-template <int kThreads>
-DEVICE void barrier(int number) {
-  asm volatile("barrier.sync %0, %1;" ::"r"(number), "n"(kThreads) : "memory");
-}
-
 /* A barrier that says whether any thread came with true. */
 template <int kThreads>
 DEVICE bool barrier_or(int number, bool mine) {

@@ -1741,10 +1741,12 @@ function functions.svg(x, tile, options) end
 ---@field dtype? string f16 or bf16
 ---@field out? string of D: f32
 ---@field arch? integer|string 80, "sm_80", "8.0": the device's
----@field warps? integer of a block
----@field stages? integer tiles of A and B in shared memory at once
----@field rows? integer of A, of a block
----@field parts? integer that the columns of D are done in
+---@field multiprocessors? integer for which groups are chosen: the device's
+---@field warps? integer of a group
+---@field groups? integer of warps in a block, with rows of their own; they share B where it stays
+---@field blocks? integer of a multiprocessor at least, which bounds registers
+---@field stages? integer tiles of A in shared memory at once, of B too where it does not stay
+---@field rows? integer of D, that a group computes at once
 ---@field block_k? integer columns of a tile of A
 
 ---@class lutile.RunOptions

@@ -135,7 +135,8 @@ local function run_chained(c, there, back)
   A, B = A(_, _, 0), B(_, _, 0)
   local D = make_tensor("f32", make_layout({ c.m, c.n }, { c.n + (c.padding or 0), 1 }))
   local plan = lutile.plan.chained_gemm { A = A, B = B, D = D, arch = c.arch or 80,
-    stages = c.stages, block_k = c.block_k, warps = c.warps }
+    stages = c.stages, block_k = c.block_k, warps = c.warps, rows = c.rows, groups = c.groups,
+    blocks = c.blocks }
   local target = there(D)
   run_plan(c, plan, there(A), there(B), target, nil, target ~= D)
   target = back(target)
@@ -205,12 +206,26 @@ M.emulated = {
     arch = 80, padding = 1, why = "an odd number of atoms, half of them loaded early" },
   { types = S8, m = 33, n = 16, k = 70, majors = { "k", "row", "column" }, tile = { 32, 8, 64 },
     warps = { 2, 1 }, arch = 80, why = "a tile of fewer columns than a copy could have" },
-  { dtype = "f16", m = 40, n = 64, majors = { "k", "k" }, why = "two parts" },
+  { dtype = "f16", m = 40, n = 64, majors = { "k", "k" }, why = "one tile of rows" },
   { dtype = "bf16", m = 33, n = 77, majors = { "row", "row" }, prepared = true,
     why = "no vectors" },
   { dtype = "f16", m = 40, n = 104, majors = { "k", "row" }, arch = 75, why = "through registers" },
   { dtype = "f16", m = 20, n = 96, majors = { "k", "k" }, warps = 4, stages = 4, padding = 2,
     why = "four stages" },
+  { dtype = "f16", m = 330, n = 64, majors = { "k", "k" }, blocks = 1, why = "tiles one by one" },
+  { dtype = "f16", m = 300, n = 40, majors = { "row", "k" }, blocks = 1, groups = 2, stages = 2,
+    why = "groups that share B" },
+  { dtype = "bf16", m = 101, n = 32, majors = { "k", "row" }, groups = 4, warps = 1, rows = 32,
+    why = "groups of a warp, one with no rows" },
+  { dtype = "f16", m = 70, n = 251, majors = { "k", "k" }, why = "no vectors, many columns" },
+  { dtype = "f16", m = 130, n = 250, majors = { "k", "k" }, arch = 86, padding = 2,
+    why = "B through the ring" },
+  { dtype = "f16", m = 300, n = 72, majors = { "k", "row" }, arch = 75, groups = 2, stages = 3,
+    blocks = 1, why = "groups, through registers" },
+  { dtype = "f16", m = 270, n = 210, majors = { "row", "k" }, arch = 75,
+    why = "B through the ring and registers" },
+  { dtype = "bf16", m = 250, n = 200, majors = { "k", "row" }, arch = 86, groups = 2, warps = 4,
+    stages = 2, why = "a ring of each group" },
 }
 
 -- On the host executor: all majors of all types, at an odd size.

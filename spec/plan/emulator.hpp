@@ -65,7 +65,8 @@ struct Thread {
 
 inline std::vector<Thread> threads;
 inline ucontext_t scheduler;
-inline unsigned current, waiting;
+inline unsigned current, waiting, width; /* of the block: threads whose y is 0 */
+inline std::vector<unsigned> at_barriers[16]; /* who waits at those of some warps */
 inline std::vector<unsigned> waiting_lanes; /* of each warp */
 inline uint64_t random_state;
 inline std::function<void()> body;
@@ -106,6 +107,14 @@ inline void barrier() {
   suspend();
 }
 
+inline void barrier(int number, unsigned count) {
+  auto &there = at_barriers[number];
+  there.push_back(current);
+  if (there.size() < count) return suspend();
+  for (unsigned i : there) threads[i].is_ready = true;
+  there.clear();
+}
+
 /* The last lane to come does the work of all: f(lane) has their operands. */
 template <class F>
 void together(void *x, void *y, void *z, F f) {
@@ -129,6 +138,7 @@ inline bool run_block(unsigned count) {
   threads = std::vector<Thread>(count);
   waiting_lanes.assign(count / kWarp, 0);
   waiting = 0;
+  for (auto &there : at_barriers) there.clear();
   if (before_block) before_block();
   memset(shared, 0xff, sizeof shared); /* NaN, in the floating types */
   for (auto &t : threads) {
@@ -143,7 +153,7 @@ inline bool run_block(unsigned count) {
     for (unsigned i = 0; i < count; i++) {
       if (threads[i].is_done || !threads[i].is_ready) continue;
       current = i;
-      threadIdx = {i, 0, 0};
+      threadIdx = {i % width, i / width, 0};
       if (!threads[i].is_polling) has_moved = true;
       swapcontext(&scheduler, &threads[i].context);
     }
@@ -188,14 +198,16 @@ std::tuple<T...> read_arguments(lua_State *L, int first, std::index_sequence<I..
   return {read_argument<T>(L, first + (int)I)...};
 }
 
-/* (grid x, y, z, threads, seed, arguments...): nothing, or what went wrong. */
+/* (grid x, y, z, block x, y, seed, arguments...): nothing, or what went wrong. */
 template <class... T>
 int launch(lua_State *L, void (*kernel)(T...)) {
   index3 grid{(unsigned)luaL_checkinteger(L, 1), (unsigned)luaL_checkinteger(L, 2),
               (unsigned)luaL_checkinteger(L, 3)};
-  auto arguments = read_arguments<T...>(L, 6, std::index_sequence_for<T...>());
+  auto arguments = read_arguments<T...>(L, 7, std::index_sequence_for<T...>());
   problem = nullptr;
-  if (!run(grid, (unsigned)luaL_checkinteger(L, 4), (uint64_t)luaL_checkinteger(L, 5),
+  width = (unsigned)luaL_checkinteger(L, 4);
+  const unsigned count = width * (unsigned)luaL_checkinteger(L, 5);
+  if (!run(grid, count, (uint64_t)luaL_checkinteger(L, 6),
            [=] { std::apply(kernel, arguments); }))
     problem = "some threads wait for others for ever";
   lua_pushstring(L, problem);
@@ -231,6 +243,10 @@ namespace ptx {
 
 inline unsigned shared_address(const void *p) { return unsigned((const char *)p - shared); }
 inline int hide(int x) { return x; }
+template <int kThreads>
+void barrier(int number) {
+  emulator::barrier(number, kThreads);
+}
 
 template <class T>
 T read(unsigned address) {
@@ -413,12 +429,12 @@ struct u8 {
 
 }  // namespace element
 
-/* ---- Registers of a thread that PTX names: sums, and those of a run -------------------------- */
+/* ---- Registers of a thread that PTX names: sums, those of a run, an operand made of sums ------ */
 
 namespace sums {
 
 struct Registers {
-  alignas(8) unsigned sum[256], run[256];
+  alignas(8) unsigned sum[256], run[256], p[256];
 };
 inline Registers all_registers[1024];
 inline Registers &registers() { return all_registers[emulator::current]; }
@@ -433,6 +449,10 @@ inline void clear(int count, int bytes) { memset(registers().sum, 0, bytes * cou
 template <class T, size_t kCount>
 void read(int first, T (&d)[kCount]) {
   memcpy(d, at<T>(first), sizeof d);
+}
+template <class T, size_t kCount>
+void read_operand(int first, T (&d)[kCount]) {
+  memcpy(d, registers().p + first, sizeof d);
 }
 template <size_t kCount>
 void read_scaled(int first, float alpha, float (&d)[kCount]) {
@@ -493,13 +513,5 @@ Word unpack(Word pairs, int i) {
 }
 inline Word unpack_e4m3(Word pairs, int i) { return unpack<element::e4m3>(pairs, i); }
 inline Word unpack_e5m2(Word pairs, int i) { return unpack<element::e5m2>(pairs, i); }
-
-#define ATOM(name, m, k, C, A, B)                                \
-  inline void name(Word *d, const Word *a, const Word *b) {      \
-    multiply<element::C, element::A, element::B, m, k>(d, a, b); \
-  }
-ATOM(SM75_16x8x8_F32F16F16F32_TN, 16, 8, f32, f16, f16)
-ATOM(SM80_16x8x16_F32F16F16F32_TN, 16, 16, f32, f16, f16)
-ATOM(SM80_16x8x16_F32BF16BF16F32_TN, 16, 16, f32, bf16, bf16)
 
 }  // namespace mma

@@ -229,11 +229,6 @@ bool barrier_or(int, bool mine) {
   });
   return m.result;
 }
-template <int kThreads>
-void barrier(int) {
-  static_assert(kThreads == emulator::kWarpgroup, "");
-  emulator::meet(nullptr, [](emulator::Meeting &) {});
-}
 inline void store_matrices(unsigned address, const unsigned *words) {
   emulator::together((void *)words, &address, nullptr, [](emulator::Thread *lanes) {
     for (int i = 0; i < 4; i++)

@@ -72,16 +72,45 @@ describe("a plan's source", function()
     assert.error_matches(function() p:block() end, "as a sum of parts")
   end)
 
-  for name, k in pairs { gemm_sm80 = 32, gemm_sm120 = 64 } do
-    it("has a default, which is the plan for f16 in small tiles: " .. name, function()
+  for name, options in pairs {
+    gemm_sm80 = { out = "f16", tile = { 64, 64, 32 } },
+    gemm_sm120 = { out = "f16", tile = { 64, 64, 64 } },
+    chained_gemm = { n = 256 },
+  } do
+    it("has a default, which is a plan for f16: " .. name, function()
       local file = assert(io.open("kernels/" .. name .. "_plan.cuh"))
       local header = file:read "a"
       file:close()
-      local block = require("lutile.plan." .. name).new { dtype = "f16", out = "f16",
-        tile = { 64, 64, k } }:block():gsub("^#define LUTILE_PLAN", "")
+      options.dtype = "f16"
+      local block = require("lutile.plan." .. name).new(options):block()
+        :gsub("^#define LUTILE_PLAN", "")
       assert.equal(block, header:match "#pragma once(.*)")
     end)
   end
+
+  it("has the first product's sums as the second one's operand A, by their layout", function()
+    for _, options in ipairs { { n = 256 }, { n = 40, rows = 128 }, { n = 96, arch = 75 } } do
+      local p = require "lutile.plan.chained_gemm".new(options)
+      local registers = p:block():match "struct P (%b{})":gsub('"%s*"', "")
+      local shown = ("acc .. (~C .. A) gives, %s."):format(tostring(p.p_value))
+      assert.truthy(p:block():find(shown, 1, true))
+      local function check(w, high, low)
+        assert.equal(p.p_value(2 * w), math.tointeger(low))
+        assert.equal(p.p_value(2 * w + 1), math.tointeger(high))
+      end
+      local count = 0
+      for w, high, low in registers:gmatch "cvt%.rn%.f16x2%.f32 p(%d+), sum(%d+), sum(%d+);" do
+        check(w, high, low)
+        count = count + 1
+      end
+      for high, low, w in registers:gmatch(
+        "f32 high, sum(%d+); %S+ low, sum(%d+); mov%.b32 p(%d+), {low, high};") do
+        check(w, high, low)
+        count = count + 1
+      end
+      assert.equal(lutile.size(p.p_value), 2 * count)
+    end
+  end)
 
   support.with_compiler(it, pending)("is the plan's block and the template", function()
     local source = gemm("f16", "k", "k"):source()
@@ -301,6 +330,13 @@ describe("plan.chained_gemm", function()
       "plan.chained_gemm: block_k is 40: a multiple of 16 is needed, by the atom and the warps" },
     { { rows = 72, warps = 4 },
       "plan.chained_gemm: rows is 72: a multiple of 64 is needed, by the atom and the warps" },
+    { { rows = 128, warps = 4, N = 256 }, "plan.chained_gemm: a thread would have 296 registers in "
+      .. "the first product and 416 in the second, and can have 255 (fewer rows, or more warps)" },
+    { { groups = 4, N = 256 }, "plan.chained_gemm: a thread would have 164 registers in the first "
+      .. "product and 224 in the second, and can have 128 (fewer rows, or more warps)" },
+    { { groups = 16, warps = 1 }, "plan.chained_gemm: groups is 16, where 15 are the most" },
+    { { stages = 100 }, "plan.chained_gemm: 100 stages of A and B have 1228800 bytes of shared "
+      .. "memory, where a block of compute capability 8.0 has 166912" },
   } do
     it("refuses: " .. case[2], function()
       local options = { dtype = "f16", M = 64, N = 64, arch = 80 }

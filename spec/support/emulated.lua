@@ -85,12 +85,14 @@ local function argument_of(x)
   return x.data:address() + x.offset * bits_of(x.dtype) // 8
 end
 
+local function extents(x) return type(x) == "table" and x or { x } end
+
 local function launcher(call, options)
-  local grid = type(options.grid) == "table" and options.grid or { options.grid }
+  local grid, block = extents(options.grid), extents(options.block)
   return function(...)
     local arguments = table.pack(...)
     for i = 1, arguments.n do arguments[i] = argument_of(arguments[i]) end
-    local problem = call(grid[1], grid[2] or 1, grid[3] or 1, options.block,
+    local problem = call(grid[1], grid[2] or 1, grid[3] or 1, block[1], block[2] or 1,
       math.random(0, 1 << 30), table.unpack(arguments, 1, arguments.n))
     if problem then error(problem, 0) end
   end
@@ -137,12 +139,30 @@ local function emulate_mmas(asm)
     table.concat(calls, " "))
 end
 
--- or an instruction for each of some sums: of all, or of the pieces' that branches choose from.
+-- sums that become the operand of a next product, two in a register,
+local CONVERT = { "cvt%.rn%.(%l+16)x2%.f32 p(%d+), sum(%d+), sum(%d+);",
+  "cvt%.rn%.(%l+16)%.f32 high, sum(%d+); cvt%.rn%.%l+16%.f32 low, sum(%d+); "
+  .. "mov%.b32 p(%d+), {low, high};" }
+
+local function emulate_converts(asm)
+  local text, calls = asm:gsub('"%s*"', ""), {}
+  local function add(dtype, p, high, low)
+    calls[#calls + 1] = ("sums::registers().p[%s] = element::%s::encode_pair("
+      .. "sums::at<float>(%s)[0], sums::at<float>(%s)[0]);"):format(p, dtype, low, high)
+  end
+  for dtype, p, high, low in text:gmatch(CONVERT[1]) do add(dtype, p, high, low) end
+  for dtype, high, low, p in text:gmatch(CONVERT[2]) do add(dtype, p, high, low) end
+  assert(#calls == select(2, text:gsub(" p%d", "")))
+  return "{ " .. table.concat(calls, " ") .. " }"
+end
+
+-- or an instruction for each of some registers: of all, or of the pieces' that branches choose.
 local CALLS = {
   ["mov.b32 sum$, 0;"] = "sums::clear(%d, 4)",
   ["mov.b64 sum$, 0;"] = "sums::clear(%d, 8)",
   ["mov.b32 %, sum$;"] = "sums::read((const int[]){%s}[piece], d)",
   ["mov.b64 %, sum$;"] = "sums::read((const int[]){%s}[piece], d)",
+  ["mov.b32 %, p$;"] = "sums::read_operand((const int[]){%s}[piece], d)",
   ["mul.f32 %, sum$, %;"] = "sums::read_scaled((const int[]){%s}[piece], alpha, d)",
   ["mov.b32 sum$, %;"] = "sums::write((const int[]){%s}[piece], d)",
   ["add.f32 sum$, sum$, run$;"] = "sums::add_run(%d)",
@@ -151,11 +171,11 @@ local CALLS = {
 local function emulate_sums(asm)
   local count, starts, kind = 0, {}, nil
   for text in asm:gmatch '%l%l%l%.%l%d+[^;"]+;' do
-    local sum, variable = text:match "sum(%d+)", text:match "%%(%d+)"
-    local this = text:gsub("%%%d+", "%%"):gsub("(%l%l%l)" .. sum .. "%f[%D]", "%1$")
+    local register, variable = text:match "%f[%l]%l+(%d+)%f[,;]", text:match "%%(%d+)"
+    local this = text:gsub("%%%d+", "%%"):gsub("(%f[%l]%l+)" .. register .. "%f[,;]", "%1$")
     assert(CALLS[this] and this == (kind or this), text)
-    if variable == "0" then starts[#starts + 1] = sum end
-    assert(tonumber(sum) == (variable and starts[#starts] + variable or count), text)
+    if variable == "0" then starts[#starts + 1] = register end
+    assert(tonumber(register) == (variable and starts[#starts] + variable or count), text)
     kind, count = this, count + 1
   end
   return CALLS[kind]:format(#starts > 0 and table.concat(starts, ", ") or count)
@@ -163,7 +183,8 @@ end
 
 local function emulate_asm(text)
   return (text:gsub("asm volatile(%b())", function(asm)
-    if asm:find "%.reg %.b%d+ sum<" then return "" end
+    if asm:find "%.reg %.b%d+ %l+<" then return "" end
+    if asm:find "cvt%.rn" then return emulate_converts(asm) end
     if asm:find "mma%.sync%.aligned" then return emulate_mmas(asm) end
     return asm:find "wgmma" and emulate_wgmma(asm) or emulate_sums(asm)
   end))

@@ -7,9 +7,11 @@ local lutile = require "lutile"
 local base = require "lutile.plan.base"
 local emit = require "lutile.plan.emit"
 local matrix = require "lutile.plan.matrix"
+local mma_sync = require "lutile.plan.mma_sync"
 local operand = require "lutile.plan.operand"
 local problem = require "lutile.plan.problem"
 local result = require "lutile.plan.result"
+local sums = require "lutile.plan.sums"
 local tile = require "lutile.plan.tile"
 
 local M = {}
@@ -29,35 +31,35 @@ local BLOCK = [[
 #define LUTILE_PLAN
 #include "element.cuh"
 #include "fragment.cuh"
-#include "mma.cuh"
 #include "swizzle.cuh"
 
 namespace plan {
 
+enum Bias { kNone, kPerRow, kPerColumn };
+
 @CONSTANTS@
 
+using Word = unsigned;
+using Register = Word;  /* of sums */
 using Operand = element::@TYPE@;  /* of A and B */
+using Accumulator = element::f32;
 using Element = element::@OUT@;  /* of D */
+using Compute = float;
 
 @A@
 
 @B@
 
-/* The rows of B for a part of D's columns. */
-@ROWS@
+@SUMS@
 
-DEVICE void mma(float *d, const unsigned *a, const unsigned *b) {
-  mma::@ATOM@((unsigned *)d, a, b);
-}
-
-/* The accumulator that is value i of operand A: acc .. (~C .. A). */
 @P@
 
-/* Coordinates in the rows of D of an accumulator: the thread's first, and value i from there. */
+@MMA@
+
+/* Coordinates in the tile of D of an accumulator: the thread's first, and value i from there. */
 @C@
 
-/* The values in the order in which they are written: runs of kRun neighbours. */
-@RUN@
+DEVICE Compute epilogue(Compute x, int, int) { return x; }
 
 }  // namespace plan
 ]]
@@ -67,92 +69,231 @@ local Plan = setmetatable({ template = "chained_gemm.cu", entry = "chained_gemm"
 Plan.__index = Plan
 Plan.__tostring = base.report
 
+local function sums_source(p)
+  local starts, of_piece = {}, result.registers_of_piece(p, p.atoms)
+  for first = 0, p.sums - 1, of_piece do starts[#starts + 1] = first end
+  return sums.source { count = p.sums, starts = starts, of_piece = of_piece, constraint = "r",
+    clears = true }
+end
+
+local function words_of_tile(p) return p.steps * p.atoms[1] * p.words_of_a end
+
+local function constants(p)
+  local of_piece = result.registers_of_piece(p, p.atoms)
+  return emit.constants {
+    emit.constant("kBlockM", p.rows, "of a group"),
+    emit.constant("kColumns", p.columns, "n or more"),
+    emit.constant("kBlockK", p.A.k), emit.constant("kAtomK", p.mma.shape_mnk[2]),
+    emit.constant("kSteps", p.steps), emit.constant("kStages", p.stages),
+    emit.constant("kThreads", p.threads // p.groups, "of a group"),
+    emit.constant("kGroups", p.groups),
+    emit.constant("kBlocks", p.blocks, "of a multiprocessor, at least: bounds registers"),
+    emit.constant("kWarpsN", 1),
+    emit.constant("kAsync", p.A.async or p.B.async),
+    emit.constant("kStaysB", p.stays, "in shared memory, all of it"),
+    emit.constant("kWordsOfGroup", p.group_atoms * p.words_of_b,
+      "of B, for a group of columns in a k-step"),
+    emit.constant("kRegistersOfTile", words_of_tile(p), "of P, for a tile along k"),
+    emit.constant("kRegistersOfPiece", of_piece, "of a thread's sums"),
+    emit.constant("kPieces", p.sums // of_piece),
+    emit.constant("kRun", p.run_size, "of neighbouring values, written at once"),
+    emit.constant("kReadsC", false),
+    "  static constexpr Bias kBias = kNone;",
+  }
+end
+
 function Plan:block()
-  local c = result.layouts(self.mma, self.rows, self.columns // self.parts)
   local fields = {
-    CONSTANTS = emit.constants {
-      emit.constant("kBlockM", self.rows), emit.constant("kColumns", self.columns, "n or more"),
-      emit.constant("kBlockK", self.A.k), emit.constant("kAtomK", self.mma.shape_mnk[2]),
-      emit.constant("kSteps", self.steps), emit.constant("kStages", self.stages),
-      emit.constant("kThreads", self.threads),
-      emit.constant("kBlocks", self.blocks, "of a multiprocessor, at least: bounds registers"),
-      emit.constant("kWarpsN", 1),
-      emit.constant("kAsync", self.A.async or self.B.async),
-      emit.constant("kAtomsM", self.rows // lutile.tile_size(self.mma, 0), "of a warp"),
-      emit.constant("kAtomsN", self.columns // lutile.tile_size(self.mma, 1)),
-      emit.constant("kRun", self.run_size), emit.constant("kValuesOfPart", c.values),
-      emit.constant("kParts", self.parts),
-      emit.constant("kColumnsOfPart", self.columns // self.parts),
-    },
-    TYPE = self.dtype, OUT = self.out, ATOM = self.atom,
+    CONSTANTS = constants(self), TYPE = self.dtype, OUT = self.out,
     A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
-    ROWS = operand.source(self.Rows, self.mma),
-    P = emit.functions { emit.layout("p_value", self.p_value) },
-    C = result.source(c),
-    RUN = emit.functions { emit.layout("run_value", lutile.make_layout(c.values)) },
+    SUMS = sums_source(self), MMA = mma_sync.source_by_groups(self, self.group_atoms),
+    P = sums.operand { values = self.p_value, dtype = self.dtype, arch = self.arch,
+      of_piece = words_of_tile(self) },
+    C = result.source(result.layouts(self.mma, self.rows, self.columns)),
   }
   return (BLOCK:gsub("@(%w+)@", fields))
 end
 
-local function check_multiples(p)
-  if p.columns % p.parts ~= 0 then
-    error(("parts is %d, and does not divide N, %d in multiples of block_k"):format(p.parts,
-      p.columns), 0)
+-- ---- Choices -----------------------------------------------------------------------------------
+
+local WARPS = 8         -- of a block that shares B, or reads its tiles from the ring
+local MOST_GROUPS = 15  -- for each of which there is a barrier
+local LEAST_STAGES = 2
+local MOST_BLOCKS = 4   -- of a multiprocessor, where there is room
+local MOST_WORDS = 32   -- of B, which are loaded at once,
+local LEAST_WORDS = 8   -- or fewer in such steps, where there are no more registers
+local LEAST_OTHERS = 24 -- registers beside those of sums and operands, as seen in such kernels
+local MOST_SUMS = 8     -- that C++ sees at once: with more of them NVRTC takes longer
+
+local function ceil_div(a, b) return (a + b - 1) // b end
+
+-- Bytes of shared memory of so many groups with so many stages.
+local function shared_bytes(p, groups, rows, stages)
+  local of_a, of_b = rows * p.block_k * 2, p.columns * p.block_k * 2
+  if p.stays then return p.columns * p.columns * 2 + groups * stages * of_a end
+  return groups * stages * (of_a + of_b)
+end
+
+-- Of a group: 16 of a warp.
+local function rows_of(p) return p.rows or p.warps * p.atom_rows end
+
+local function has_room(p, groups, blocks)
+  local stages = p.stages or LEAST_STAGES
+  return shared_bytes(p, groups, rows_of(p), stages)
+    <= tile.shared_of_blocks(p.arch, blocks)
+end
+
+-- Warps for whose threads there would not be too many copies of a tile of B.
+local function least_warps(p)
+  local vector = math.max(2, math.min(16, p.vector and p.vector.B or 16))
+  local copies = p.columns * p.block_k * 2 // vector
+  return copies > tile.MOST_COPIES * 32 * (WARPS // 2) and WARPS or WARPS // 2
+end
+
+-- Blocks of four warps each keep all of B. Where there is no room for two such blocks, groups of
+-- warps of one block share it, as far as they all get rows; where B does not fit at all, its tiles
+-- go through the ring, and the more warps read them the better.
+local function choose_warps(p)
+  local given = p.warps
+  p.stays, p.warps = true, given or least_warps(p)
+  p.stays = has_room(p, p.groups or 1, 1)
+  if not p.stays then
+    p.warps, p.groups = given or WARPS, p.groups or 1
+  elseif not p.groups then
+    local tiles = p.m and ceil_div(p.m, rows_of(p)) or math.huge
+    local shares = not has_room(p, 1, 2) and tiles > (p.multiprocessors or 1)
+    local groups = shares and math.max(1, WARPS // p.warps) or 1
+    p.groups = has_room(p, groups, 1) and groups or 1
   end
-  local function check(what, n, multiple)
-    if n % multiple ~= 0 then
-      error(("%s is %d: a multiple of %d is needed, by the atom and the warps"):format(what, n,
-        multiple), 0)
+  p.rows = rows_of(p)
+end
+
+-- As many as a tile of rows has, and one more: then the next rows come while these are multiplied.
+local function choose_stages(p)
+  local most = p.stays and p.columns // p.block_k + 1 or 3
+  local stages = p.arch < 80 and LEAST_STAGES or most
+  local room = tile.shared_of_blocks(p.arch, p.blocks)
+  while stages > LEAST_STAGES and shared_bytes(p, p.groups, p.rows, stages) > room do
+    stages = stages - 1
+  end
+  return stages
+end
+
+-- Registers in which copies of A wait while a tile is multiplied, where they are not asynchronous.
+local function words_of_copies(p)
+  local vector = math.max(2, math.min(16, p.vector and p.vector.A or 16)) -- bytes
+  if p.arch >= 80 and vector >= 4 then return 0 end
+  local copies = p.rows * p.block_k * 2 // (vector * p.threads // p.groups)
+  return copies * math.max(1, vector // 4)
+end
+
+-- Registers of a thread: those of all of S with operands of a k-step, and those of D with P and
+-- with an operand of a k-step.
+local function registers_of(p)
+  local of_b = p.group_atoms * p.words_of_b + (p.stays and words_of_copies(p) or 0)
+  local first = p.sums + p.atoms[1] * p.words_of_a + of_b
+  local second = p.sums + p.sums // 2 + of_b
+  return first + LEAST_OTHERS, second + LEAST_OTHERS
+end
+
+-- Blocks of a multiprocessor for which there are registers and shared memory.
+local function choose_blocks(p)
+  local needed = math.max(registers_of(p))
+  for blocks = MOST_BLOCKS, 2, -1 do
+    if needed <= tile.most_registers(blocks, p.threads) and shared_bytes(p, p.groups, p.rows,
+      p.stages or LEAST_STAGES) <= tile.shared_of_blocks(p.arch, blocks) then
+      return blocks
     end
   end
-  check("block_k", p.block_k, p.mma.shape_mnk[2])
-  check("rows", p.rows, lutile.tile_size(p.mma, 0))
-  check(("each of %d parts of N, %d in multiples of block_k,"):format(p.parts, p.columns),
-    p.columns // p.parts, lutile.tile_size(p.mma, 1))
+  return 1
+end
+
+local function check_multiple(what, n, multiple)
+  if n % multiple ~= 0 then
+    error(("%s is %d: a multiple of %d is needed, by the atom and the warps"):format(what, n,
+      multiple), 0)
+  end
+end
+
+-- Refuses sums that would go to memory.
+local function check_registers(p)
+  local first, second = registers_of(p)
+  local most = tile.most_registers(p.blocks, p.threads)
+  if math.max(first, second) > most then
+    error(("a thread would have %d registers in the first product and %d in the second, and can "
+      .. "have %d (fewer rows, or more warps)"):format(first, second, most), 0)
+  end
+end
+
+-- Atoms of a warp, and registers of a thread.
+local function count_registers(p)
+  local function words(layout) return lutile.size(layout) // 32 // 2 end -- two numbers in each
+  p.words_of_a, p.words_of_b = words(p.mma.a_layout), words(p.mma.b_layout)
+  p.words_of_c = lutile.size(p.mma.c_layout) // 32
+  p.atoms = { p.rows // lutile.tile_size(p.mma, 0), p.columns // lutile.tile_size(p.mma, 1) }
+  p.sums = p.atoms[1] * p.atoms[2] * p.words_of_c
+  for most = MOST_WORDS, LEAST_WORDS, -LEAST_WORDS do
+    p.group_atoms = result.divisor(p.atoms[2], most // p.words_of_b)
+    if math.max(registers_of(p)) <= tile.most_registers(1, p.threads) then return end
+  end
+end
+
+local function set_defaults(p)
+  p.arch = p.arch or 80
+  p.dtype, p.out = p.dtype or "f16", p.out or "f32"
+  p.acc, p.dtype_b = "f32", p.dtype -- as all plans by mma.sync have them
+  p.block_k, p.run_size, p.piece = p.block_k or 32, p.run_size or 2, MOST_SUMS
+  p.atom = p.atom or (p.arch < 80 and "SM75_16x8x8_" or "SM80_16x8x16_")
+    .. ("F32%s%sF32_TN"):format(p.dtype:upper(), p.dtype:upper())
+end
+
+-- An operand, of which a thread loads so many words at once.
+local function new_operand(p, name, rows, words_at_once)
+  local lower = name:lower()
+  return operand.new { name = name, rows = rows, k = p.block_k, bytes = 2,
+    major = p[lower .. "_major"], unit = p[lower .. "_unit"],
+    vector_bytes = p.vector and p.vector[name], steps = p.steps, threads = p.threads // p.groups,
+    arch = p.arch, words_at_once = words_at_once }
+end
+
+local function choose(p)
+  local atom = lutile.make_tiled_mma(p.atom).shape_mnk
+  p.atom_rows = atom[0]
+  check_multiple("block_k", p.block_k, atom[2])
+  p.columns = ceil_div(p.n, p.block_k) * p.block_k
+  choose_warps(p)
+  if p.groups > MOST_GROUPS then
+    error(("groups is %d, where %d are the most"):format(p.groups, MOST_GROUPS), 0)
+  end
+  p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps, 1, 1 })
+  check_multiple("rows", p.rows, lutile.tile_size(p.mma, 0))
+  p.threads, p.steps = p.groups * lutile.size(p.mma), p.block_k // atom[2]
+  count_registers(p)
+  p.blocks = p.blocks or choose_blocks(p)
+  p.stages = p.stages or choose_stages(p)
+  p.shared_bytes = shared_bytes(p, p.groups, p.rows, p.stages)
 end
 
 function M.new(options)
   local p = setmetatable({}, Plan)
   for k, v in pairs(options) do p[k] = v end
-  p.arch = p.arch or 80
-  p.dtype, p.out = p.dtype or "f16", p.out or "f32"
   if p.n < 1 or p.n > LARGEST_N then
     error(("N is %d, where 1 to %d will do"):format(p.n, LARGEST_N), 0)
   end
-  p.atom = p.atom or (p.arch < 80 and "SM75_16x8x8_" or "SM80_16x8x16_")
-    .. ("F32%s%sF32_TN"):format(p.dtype:upper(), p.dtype:upper())
-  p.block_k = p.block_k or 32
-  p.columns = (p.n + p.block_k - 1) // p.block_k * p.block_k
-  p.warps = p.warps or 8
-  p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps, 1, 1 })
-  p.threads = lutile.size(p.mma)
-  p.parts = p.parts or (p.columns % 32 == 0 and 2 or 1)
-  p.rows = p.rows or p.warps * p.mma.shape_mnk[0] * (p.columns <= 128 and 2 or 1)
-  p.steps = p.block_k // p.mma.shape_mnk[2]
-  p.stages = p.stages or (p.arch < 80 and 2 or 3)
-  p.run_size, p.blocks = p.run_size or 2, p.blocks or 1
-  check_multiples(p)
-  local function new_operand(name, struct, rows, major, vector)
-    local unit = p[name:lower() .. "_unit"]
-    return operand.new { name = name, struct = struct, rows = rows, k = p.block_k, bytes = 2,
-      major = major, unit = unit, vector_bytes = vector, steps = p.steps, threads = p.threads,
-      arch = p.arch }
-  end
-  local vector = p.vector or {}
-  p.A = new_operand("A", "A", p.rows, p.a_major, vector.A)
-  p.B = new_operand("B", "B", p.columns, p.b_major, vector.B)
-  p.Rows = new_operand("B", "Rows", p.columns // p.parts, p.b_major, vector.B)
-  p.Rows.stage_bytes = p.B.stage_bytes -- they take turns in the same stages
+  set_defaults(p)
+  choose(p)
+  p.A = new_operand(p, "A", p.rows)
+  p.B = new_operand(p, "B", p.columns, p.group_atoms * p.words_of_b)
   p.p_value = accumulators_as_operand(p)
-  p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
   return p
 end
 
 -- ---- From layouts ----------------------------------------------------------------------------
 
+local NUMBERS = { "warps", "groups", "blocks", "stages", "rows", "block_k" }
 local KNOWN = {}
-for name in ([[A B D M N a_major b_major d_major dtype out arch warps stages rows parts
-  block_k]]):gmatch "[%w_]+" do
+for name in ([[A B D M N a_major b_major d_major dtype out arch multiprocessors warps groups
+  blocks stages rows block_k]]):gmatch "[%w_]+" do
   KNOWN[name] = true
 end
 
@@ -191,15 +332,16 @@ local MODES = { A = { row = "M", column = "N" }, B = { row = "mode 0", column = 
 
 function M.plan(options)
   problem.check_options(options, KNOWN)
-  local arch, reason = problem.architecture(options)
-  local p = { arch = arch, reasons = { reason }, vector = {}, options = options }
-  for _, name in ipairs { "warps", "stages", "rows", "parts", "block_k" } do
+  local arch, reason, multiprocessors = problem.architecture(options)
+  local p = { arch = arch, reasons = { reason }, vector = {}, options = options,
+    multiprocessors = options.multiprocessors or multiprocessors }
+  for _, name in ipairs(NUMBERS) do
+    if options[name] ~= nil then tile.check_integers(name, options[name]) end
     p[name] = options[name]
   end
   choose_types(p, options)
   p.matrices = matrices_of(p, options)
-  local _, n = matrix.extents(p.matrices.A)
-  p.n = n
+  p.m, p.n = matrix.extents(p.matrices.A)
   for _, name in ipairs { "A", "B" } do
     local m, lower = p.matrices[name], name:lower()
     p[lower .. "_major"], p[lower .. "_unit"], p.vector[name] = problem.describe_operand(m)
@@ -209,11 +351,9 @@ function M.plan(options)
   p.run_size = d.unit == "column" and matrix.vector(d, 2) or 1
   p.reasons[#p.reasons + 1] = problem.reason_of_result(d, p.run_size)
   p.title = ("chained_gemm: (A * B^T) * B^T of %s -> %s"):format(p.dtype, p.out)
-  for _, name in ipairs { "warps", "stages", "rows", "parts", "block_k" } do
-    if options[name] ~= nil then tile.check_integers(name, options[name]) end
-  end
   p = M.new(p)
   tile.check(p)
+  check_registers(p)
   return p
 end
 

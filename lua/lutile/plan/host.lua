@@ -115,32 +115,26 @@ end
 -- ---- chained_gemm ------------------------------------------------------------------------------
 
 function M.chained_gemm(p, A, B, D)
-  local count = p.columns // p.block_k
-  local function second_product(acc_p, part, shared)
+  local count, tile = p.columns // p.block_k, { p.rows, p.columns }
+  local function kernel()
+    local load_a = loader(p, p.A, A, lutile.blockIdx.x, p.dtype)
+    local load_b = operand_b(p.B, B, 0)
+    local shared = make_shared(p.B, p.dtype)
     local slice = p.mma:get_slice(lutile.threadIdx.x)
-    local tile = { p.rows, p.columns // p.parts }
     local acc = slice:partition_fragment_C(lutile.make_layout(tile))
-    local function load_a(k)
-      return function() return acc_p[k] end
+    accumulate(p, acc, count, load_a, load_b, shared)
+    local operand = lutile.composition(lutile.convert(acc, p.dtype), p.p_value)
+    local whole = { lutile.size(operand, 0), lutile.size(operand, 1), p.steps }
+    local function load_p(k)
+      return function() return lutile.local_tile(operand, whole, { 0, 0, k }) end
     end
-    accumulate(p, acc, count, load_a, operand_b(p.Rows, B, part), shared)
-    each_result(p, acc, D, tile, { lutile.blockIdx.x, part }, function(x, row, column)
+    local sums = slice:partition_fragment_C(lutile.make_layout(tile))
+    accumulate(p, sums, count, load_p, load_b, shared)
+    each_result(p, sums, D, tile, { lutile.blockIdx.x, 0 }, function(x, row, column)
       D[{ row, column }] = x
     end)
   end
-  local function kernel()
-    local load_a = loader(p, p.A, A, lutile.blockIdx.x, p.dtype)
-    local shared = make_shared(p.B, p.dtype)
-    local slice = p.mma:get_slice(lutile.threadIdx.x)
-    local acc = slice:partition_fragment_C(lutile.make_layout { p.rows, p.columns })
-    accumulate(p, acc, count, load_a, operand_b(p.B, B, 0), shared)
-    local operand = lutile.composition(lutile.convert(acc, p.dtype), p.p_value)
-    local by_tile, whole = {}, { lutile.size(operand, 0), lutile.size(operand, 1), p.steps }
-    for k = 0, count - 1 do by_tile[k] = lutile.local_tile(operand, whole, { 0, 0, k }) end
-    local rows = lutile.make_tensor(shared.data, p.Rows.shared) -- in the place of B's tiles
-    for part = 0, p.parts - 1 do second_product(by_tile, part, rows) end
-  end
-  lutile.launch(kernel, { grid = ceil_div(lutile.size(A, 0), p.rows), block = p.threads })
+  lutile.launch(kernel, { grid = ceil_div(lutile.size(A, 0), p.rows), block = lutile.size(p.mma) })
 end
 
 return M

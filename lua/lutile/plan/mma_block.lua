@@ -43,28 +43,8 @@ DEVICE Compute epilogue(Compute x, int @m@, int @n@) { return @EPILOGUE@; }
 }  // namespace plan
 ]]
 
--- The largest divisor of n up to 'most'.
-local function divisor(n, most)
-  for d = math.min(n, most), 2, -1 do
-    if n % d == 0 then return d end
-  end
-  return 1
-end
-
--- So many sums C++ sees at once, p.piece at most: atoms of a column, or of several whole columns,
--- so that a value's place is the sum of its piece's and its own.
-local function registers_of_piece(p)
-  local count, most = p.words_of_c, p.piece or 16
-  for i = 1, 2 do
-    local atoms = divisor(p.atoms[i], most // count)
-    count = count * atoms
-    if atoms < p.atoms[i] then break end
-  end
-  return count
-end
-
 local function sums_source(p)
-  local starts, of_piece = {}, registers_of_piece(p)
+  local starts, of_piece = {}, result.registers_of_piece(p, p.atoms)
   for first = 0, p.sums - 1, of_piece do starts[#starts + 1] = first end
   return sums.source { count = p.sums, starts = starts, of_piece = of_piece,
     constraint = p.A.word == 8 and "l" or "r", clears = true }
@@ -80,6 +60,7 @@ local function includes(p)
 end
 
 local function constants(p)
+  local of_piece = result.registers_of_piece(p, p.atoms)
   local lines = {
     emit.constant("kBlockM", p.tile[1]), emit.constant("kBlockN", p.tile[2]),
     emit.constant("kBlockK", p.tile[3]), emit.constant("kAtomK", p.mma.shape_mnk[2]),
@@ -89,8 +70,8 @@ local function constants(p)
     emit.constant("kDoubles", p.doubles, "registers of two k-steps at a time"),
     emit.constant("kEarlyA", p.early[1] * p.words_of_a, "words of a k-step, loaded before it"),
     emit.constant("kEarlyB", p.early[2] * p.words_of_b),
-    emit.constant("kRegistersOfPiece", registers_of_piece(p), "of a thread's sums"),
-    emit.constant("kPieces", p.sums // registers_of_piece(p)),
+    emit.constant("kRegistersOfPiece", of_piece, "of a thread's sums"),
+    emit.constant("kPieces", p.sums // of_piece),
     emit.constant("kGroup", p.group, "rows of tiles that blocks go down together"),
     emit.constant("kRun", p.run_size, "of neighbouring values, written at once"),
     emit.constant("kReadsC", p.reads_c),

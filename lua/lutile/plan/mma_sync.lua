@@ -76,16 +76,19 @@ local function wrap(list)
   return (table.concat(lines, "\n          "):gsub(" +\n", "\n"))
 end
 
-local function quarter(p, number, rows, columns)
+-- The MMAs of rows by columns, where the C++ condition holds.
+local function part(p, condition, rows, columns)
   local lines, list = {}, {}
   for _, unpack in ipairs(M.unpacks(p.dtype, p.arch) and { 0, 1 } or { false }) do
     lines[#lines + 1] = mmas(p, rows, columns, #list)
     local more = operands(p, rows, columns, unpack)
     table.move(more, 1, #more, #list + 1, list)
   end
-  return ("  if (quarter == %d)\n    asm volatile(\n%s\n        ::%s);"):format(number,
+  return ("  if (%s)\n    asm volatile(\n%s\n        ::%s);"):format(condition,
     table.concat(lines, "\n"), wrap(list))
 end
+
+-- ---- Functions ---------------------------------------------------------------------------------
 
 local FUNCTION = [[
 /*
@@ -100,16 +103,32 @@ DEVICE void multiply(int quarter, const Word *a, const Word *b) {
 function M.source(p)
   local parts = {}
   for number = 0, 3 do
-    local function part(i, is_late)
+    local function atoms(i, is_late)
       if is_late then return { first = p.early[i], count = p.atoms[i] - p.early[i] } end
       return { first = 0, count = p.early[i] }
     end
-    local rows, columns = part(1, number >= 2), part(2, number % 2 == 1)
+    local rows, columns = atoms(1, number >= 2), atoms(2, number % 2 == 1)
     if rows.count > 0 and columns.count > 0 then
-      parts[#parts + 1] = quarter(p, number, rows, columns)
+      parts[#parts + 1] = part(p, "quarter == " .. number, rows, columns)
     end
   end
   return FUNCTION:format(table.concat(parts, "\n"))
+end
+
+local BY_GROUPS = [[
+/* MMAs of a k-step for a group of columns: a are registers of all rows, b those of the group. */
+DEVICE void multiply(int group, const Word *a, const Word *b) {
+%s
+}]]
+
+-- p.atoms, in groups of so many of their columns.
+function M.source_by_groups(p, of_group)
+  local parts, rows = {}, { first = 0, count = p.atoms[1] }
+  for number = 0, p.atoms[2] // of_group - 1 do
+    parts[number + 1] = part(p, "group == " .. number, rows,
+      { first = number * of_group, count = of_group })
+  end
+  return BY_GROUPS:format(table.concat(parts, "\n"))
 end
 
 -- Of so many atoms of an operand, those whose registers are loaded a step before: a half of them,

@@ -112,9 +112,10 @@ local function matrix_lanes(o, thread, value, words)
     warps)
 end
 
--- Of a k-step's 'words' of a thread, those of one load.
+-- Of a k-step's 'words' of a thread, those of one load; those loaded at once are whole loads.
 function M.words_of_load(o, words)
   if o.load ~= "matrices" and o.load ~= "transposed" then return 1 end
+  words = o.words_at_once or words
   return words % 4 == 0 and 4 or words % 2 == 0 and 2 or 1
 end
 

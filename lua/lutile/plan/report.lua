@@ -3,7 +3,7 @@
 local roles = require "lutile.plan.roles"
 
 -- Options in the order in which they are shown, and the values that say nothing.
-local SHOWN = { "tile", "rows", "block_k", "parts", "warps", "stages", "blocks", "cluster",
+local SHOWN = { "tile", "rows", "block_k", "warps", "groups", "stages", "blocks", "cluster",
   "ping_pong", "splits", "promote", "group", "dependent", "skew", "bias", "epilogue", "scales" }
 local USUAL = { blocks = "1", cluster = "{1, 1}", splits = "1", skew = "0", epilogue = '"x"' }
 
@@ -60,11 +60,9 @@ local function add_boxed(lines, o, name)
   lines[#lines + 1] = "  shared " .. tostring(o.shared)
 end
 
-local NAMES = { Rows = "B in the second product" }
-
 local function add_operands(lines, p)
-  for _, role in ipairs { "A", "B", "Rows", "D" } do
-    local o, name = p[role], NAMES[role] or roles.name(p, role)
+  for _, role in ipairs { "A", "B", "D" } do
+    local o, name = p[role], roles.name(p, role)
     if o then (o.tma and add_boxed or add_copied)(lines, o, name) end
   end
 end

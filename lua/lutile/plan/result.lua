@@ -21,6 +21,27 @@ function M.layouts(mma, rows, columns)
     values = lutile.size(parts[1]) }
 end
 
+-- The largest divisor of n up to 'most'.
+function M.divisor(n, most)
+  for d = math.min(n, most), 2, -1 do
+    if n % d == 0 then return d end
+  end
+  return 1
+end
+
+-- Of the sums of atoms, {rows, columns}, so many C++ sees at once, p.piece at most: atoms of a
+-- column, or of several whole columns, so that a value's place is the sum of its piece's and its
+-- own.
+function M.registers_of_piece(p, atoms)
+  local count, most = p.words_of_c, p.piece or 16
+  for i = 1, 2 do
+    local of_piece = M.divisor(atoms[i], most // count)
+    count = count * of_piece
+    if of_piece < atoms[i] then break end
+  end
+  return count
+end
+
 function M.source(c)
   return emit.functions {
     emit.layout("c_row", c.row), emit.layout("c_column", c.column),

@@ -289,8 +289,11 @@ local function chained_launch(p, x, t)
   local ar, ak = matrix.strides(x.m.A)
   local br, bk = matrix.strides(x.m.B)
   local dr, dc = matrix.strides(x.m.D)
-  local launch = p:kernel(t.D.data:device()):launch {
-    grid = ceil_div(x.rows, p.rows), block = p.threads, shared = p.shared_bytes, stream = x.stream,
+  local index = t.D.data:device()
+  local most = x.cuda.device(index).multiprocessors * p.blocks
+  local launch = p:kernel(index):launch {
+    grid = math.min(ceil_div(ceil_div(x.rows, p.rows), p.groups), most),
+    block = { p.threads // p.groups, p.groups }, shared = p.shared_bytes, stream = x.stream,
   }
   return function() launch(t.A, t.B, t.D, x.rows, x.n, ar, ak, br, bk, dr, dc) end
 end

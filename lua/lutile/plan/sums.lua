@@ -1,5 +1,8 @@
--- Sums of a thread as C++: registers that PTX names. NVVM takes longer over a few hundred values in
--- loops than over all else of a kernel; of these it sees no more than a piece at a time.
+-- Sums of a thread as C++: registers that PTX names, and operands made of them. NVVM takes longer
+-- over a few hundred values in loops than over all else of a kernel; of these it sees no more than
+-- a piece at a time.
+
+local lutile = require "lutile"
 
 local M = {}
 
@@ -86,8 +89,8 @@ local function by_piece(s, text, number)
 end
 
 local READ = [[
-  /* The sums of a piece. */
-  static DEVICE void read(int piece, Register (&d)[kRegistersOfPiece]) {
+  /* %s */
+  static DEVICE void read(int piece, Register (&d)[%s]) {
     asm volatile(
 %s
         : %s
@@ -112,9 +115,13 @@ local WRITE = [[
           "r"(piece));
   }]]
 
-local function read(s)
-  return READ:format(by_piece(s, sized("mov.b32 %0, sum$;", s), s.of_piece),
+local function read(comment, count, text, s)
+  return READ:format(comment, count, by_piece(s, text, s.of_piece),
     operands("=" .. s.constraint, s.of_piece, "          "))
+end
+
+local function read_sums(s)
+  return read("The sums of a piece.", "kRegistersOfPiece", sized("mov.b32 %0, sum$;", s), s)
 end
 
 local function read_scaled(s)
@@ -155,7 +162,7 @@ function M.source(s)
   local function add(text) table.move({ "", text }, 1, 2, #parts + 1, parts) end
   if s.clears then add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s)) end
   if s.is_scaled then add(read_scaled(s)) end
-  if s.in_parts or not s.is_scaled then add(read(s)) end
+  if s.in_parts or not s.is_scaled then add(read_sums(s)) end
   if s.in_parts then add(write(s)) end
   if s.in_runs then
     add(all("What MMAs have summed up in a run, added.", "add_run", "add.f32 sum$, sum$, run$;",
@@ -163,6 +170,48 @@ function M.source(s)
   end
   parts[#parts + 1] = "};"
   return table.concat(parts, "\n")
+end
+
+-- ---- Operands ----------------------------------------------------------------------------------
+
+local OPERAND = [[
+/*
+** Sums as operand A of a next product, rounded to its type: value i is the accumulator that
+** acc .. (~C .. A) gives, %s.
+*/
+struct P {
+  static DEVICE void declare() { asm volatile(".reg .b32 p<%d>;"); }
+
+  static DEVICE void convert() {
+    asm volatile(
+%s);
+  }
+
+%s
+};]]
+
+-- Two sums as the halves of a register, low before high.
+local CONVERT = "cvt.rn.%sx2.f32 p%d, sum%d, sum%d;"
+local CONVERT_BEFORE_80 = "{ .reg .b16 low, high; cvt.rn.%s.f32 high, sum%d; "
+  .. "cvt.rn.%s.f32 low, sum%d; mov.b32 p%d, {low, high}; }"
+
+local function convert(o, w)
+  local low, high = o.values(2 * w), o.values(2 * w + 1)
+  if o.arch >= 80 then return CONVERT:format(o.dtype, w, high, low) end
+  return CONVERT_BEFORE_80:format(o.dtype, high, o.dtype, low, w)
+end
+
+--[[
+operand{values =, dtype =, arch =, of_piece =}: registers of two numbers each, made of the sums that
+'values', a layout, gives for them. A piece has 'of_piece' of them.
+]]
+function M.operand(o)
+  local count, starts = lutile.size(o.values) // 2, {}
+  for first = 0, count - 1, o.of_piece do starts[#starts + 1] = first end
+  local lines = lines_of(count, INDENT, " ", function(w) return convert(o, w) end)
+  return OPERAND:format(tostring(o.values), count, quoted(lines, INDENT),
+    read("The registers of a piece, which is a tile along k.", "kRegistersOfTile",
+      "mov.b32 %0, p$;", { starts = starts, of_piece = o.of_piece, constraint = "r" }))
 end
 
 return M

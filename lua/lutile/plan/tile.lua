@@ -95,6 +95,7 @@ local function ladder_of(p, bytes)
   return bytes == 8 and LADDER_F64 or LADDER
 end
 
+M.MOST_COPIES = MOST_COPIES
 M.BARRIERS = 16        -- bytes of those of a stage that a producer fills
 local LEAST_STAGES = 3 -- with which that is ahead
 
@@ -273,7 +274,7 @@ end
 
 -- Refuses sums that would go to memory in the main loop.
 local function check_registers(p)
-  if not p.sums then return end -- of chained_gemm
+  if not p.early then return end -- chained_gemm counts its own
   if M.needs_more(p, p.blocks) then
     fail(TOO_FEW .. " (a smaller tile, more warps or fewer blocks)", p.sums * p.A.word // 4,
       p.words_of_step * p.A.word // 4, p.warps[1], p.warps[2], given_registers(p, p.blocks))
