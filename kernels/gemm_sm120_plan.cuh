@@ -23,8 +23,8 @@ constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers *
 constexpr bool kDoubles = true;  /* registers of two k-steps at a time */
 constexpr int kEarlyA = 8;  /* words of a k-step, loaded before it */
 constexpr int kEarlyB = 4;
-constexpr int kRegistersOfPiece = 16;  /* of a thread's sums */
-constexpr int kPieces = 2;
+constexpr int kRegistersOfPiece = 8;  /* of a thread's sums */
+constexpr int kPieces = 4;
 constexpr int kGroup = 8;  /* rows of tiles that blocks go down together */
 constexpr int kRun = 2;  /* of neighbouring values, written at once */
 constexpr bool kReadsC = false;
@@ -137,21 +137,26 @@ struct Sums {
   static DEVICE void read(int piece, Register (&d)[kRegistersOfPiece]) {
     asm volatile(
         "{ .reg .pred p;"
-        "setp.ge.u32 p, %16, 1; @p bra from1;"
+        "setp.ge.u32 p, %8, 2; @p bra from2;"
+        "setp.ge.u32 p, %8, 1; @p bra from1;"
         "mov.b32 %0, sum0; mov.b32 %1, sum1; mov.b32 %2, sum2; mov.b32 %3, sum3; mov.b32 %4, sum4; "
-        "mov.b32 %5, sum5; mov.b32 %6, sum6; mov.b32 %7, sum7; mov.b32 %8, sum8; mov.b32 %9, sum9; "
-        "mov.b32 %10, sum10; mov.b32 %11, sum11; mov.b32 %12, sum12; mov.b32 %13, sum13; "
-        "mov.b32 %14, sum14; mov.b32 %15, sum15;"
+        "mov.b32 %5, sum5; mov.b32 %6, sum6; mov.b32 %7, sum7;"
         "bra done;"
         "from1:"
+        "mov.b32 %0, sum8; mov.b32 %1, sum9; mov.b32 %2, sum10; mov.b32 %3, sum11; "
+        "mov.b32 %4, sum12; mov.b32 %5, sum13; mov.b32 %6, sum14; mov.b32 %7, sum15;"
+        "bra done;"
+        "from2:"
+        "setp.ge.u32 p, %8, 3; @p bra from3;"
         "mov.b32 %0, sum16; mov.b32 %1, sum17; mov.b32 %2, sum18; mov.b32 %3, sum19; "
-        "mov.b32 %4, sum20; mov.b32 %5, sum21; mov.b32 %6, sum22; mov.b32 %7, sum23; "
-        "mov.b32 %8, sum24; mov.b32 %9, sum25; mov.b32 %10, sum26; mov.b32 %11, sum27; "
-        "mov.b32 %12, sum28; mov.b32 %13, sum29; mov.b32 %14, sum30; mov.b32 %15, sum31;"
+        "mov.b32 %4, sum20; mov.b32 %5, sum21; mov.b32 %6, sum22; mov.b32 %7, sum23;"
+        "bra done;"
+        "from3:"
+        "mov.b32 %0, sum24; mov.b32 %1, sum25; mov.b32 %2, sum26; mov.b32 %3, sum27; "
+        "mov.b32 %4, sum28; mov.b32 %5, sum29; mov.b32 %6, sum30; mov.b32 %7, sum31;"
         "done: }"
         : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]), "=r"(d[4]), "=r"(d[5]), "=r"(d[6]),
-          "=r"(d[7]), "=r"(d[8]), "=r"(d[9]), "=r"(d[10]), "=r"(d[11]), "=r"(d[12]), "=r"(d[13]),
-          "=r"(d[14]), "=r"(d[15])
+          "=r"(d[7])
         : "r"(piece));
   }
 };

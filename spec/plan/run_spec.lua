@@ -61,6 +61,30 @@ describe("plan:run on a device", function()
     end)
   end
 
+  it_runs("goes through many tiles of rows with all of B in shared memory", function()
+    local cuda = require "lutile.cuda"
+    local function random(m, n)
+      local t = lutile.make_tensor("f16", lutile.make_layout({ m, n }, { n, 1 }))
+      for i = 0, lutile.size(t) - 1 do t[i] = math.random(-1, 1) end
+      return t:to(cuda)
+    end
+    local m = 40003
+    for _, n in ipairs { 256, 104, 32 } do
+      local A, B, layout = random(m, n), random(n, n), lutile.make_layout({ m, n }, { n, 1 })
+      local S, D, wanted = cuda.tensor("f16", layout), cuda.tensor("f32", layout),
+        cuda.tensor("f32", layout)
+      D.data:fill(0xff)
+      local p = lutile.plan.chained_gemm { A = A, B = B, D = D }
+      p:run(A, B, D)
+      assert.equal(0, p:kernel(0):resources().local_memory)
+      lutile.plan.gemm { A = A, B = B, C = S }:run(A, B, S)
+      lutile.plan.gemm { A = S, B = B, C = wanted }:run(S, B, wanted)
+      local x, y, wrong = D:to_host(), wanted:to_host(), 0
+      for i = 0, lutile.size(x) - 1, 11 do if x(i) ~= y(i) then wrong = wrong + 1 end end
+      assert.equal(0, wrong) -- small integers are exact
+    end
+  end)
+
   it_runs("keeps registers out of memory, and agrees with multiply-adds", function()
     local cuda, simt = require "lutile.cuda", require "lutile.cuda.simt"
     local function random(m, n)

@@ -123,7 +123,6 @@ local MOST_BLOCKS = 4   -- of a multiprocessor, where there is room
 local MOST_WORDS = 32   -- of B, which are loaded at once,
 local LEAST_WORDS = 8   -- or fewer in such steps, where there are no more registers
 local LEAST_OTHERS = 24 -- registers beside those of sums and operands, as seen in such kernels
-local MOST_SUMS = 8     -- that C++ sees at once: with more of them NVRTC takes longer
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -242,7 +241,7 @@ local function set_defaults(p)
   p.arch = p.arch or 80
   p.dtype, p.out = p.dtype or "f16", p.out or "f32"
   p.acc, p.dtype_b = "f32", p.dtype -- as all plans by mma.sync have them
-  p.block_k, p.run_size, p.piece = p.block_k or 32, p.run_size or 2, MOST_SUMS
+  p.block_k, p.run_size = p.block_k or 32, p.run_size or 2
   p.atom = p.atom or (p.arch < 80 and "SM75_16x8x8_" or "SM80_16x8x16_")
     .. ("F32%s%sF32_TN"):format(p.dtype:upper(), p.dtype:upper())
 end

@@ -24,8 +24,6 @@ local PRODUCER = 24  -- registers of a thread that loads: the fewest that setmax
 local CONSUMER = 240 -- of one that multiplies, at most
 local MORE = 40      -- beside sums and words of two k-steps, so that none spill
 local OF_C = 24      -- where C is read, too
-local PIECE = 8      -- registers of sums at once then, or where each has two: those of k-steps are
-                     -- kept meanwhile
 
 local function fail(message, ...) error(message:format(...), 0) end
 
@@ -133,7 +131,6 @@ function M.new(options)
   p.B = operand_of(p, "B", p.tile[2], p.dtype_b)
   check_stages(p)
   p.doubles = true
-  p.piece = (p.reads_c or p.acc == "f16") and PIECE or nil
   mma_plan.count_registers(p)
   choose_stages(p)
   choose_blocks(p, usual_blocks)
