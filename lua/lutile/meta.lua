@@ -1995,6 +1995,11 @@ function DeviceBuffer:fill(byte, stream) end
 ---Gives the memory back. It may be called any number of times.
 function DeviceBuffer:free() end
 
+---Work on a stream is done in its order. Streams run side by side: none waits for another, nor for
+---the default stream, where work goes that is given no stream, nor that one for them. (They are
+---CUDA's non-blocking streams, as PyTorch's are; CuPy's wait for the default stream unless
+---non_blocking.) Order between them comes from events, stream:wait(event), or from waiting on the
+---host. Copies without a stream that end on the host wait for all work on the device first.
 ---@class lutile.cuda.Stream
 local Stream = {}
 
@@ -2017,13 +2022,18 @@ function Stream:query() end
 ---@param event lutile.cuda.Event
 function Stream:wait(event) end
 
----The graph of what f(stream) does on the stream, which is recorded and not done.
+---The graph of what f(stream) does on the stream, which is recorded and not done: launches, fills,
+---copies on devices and copies from and to pinned memory, whose elements count when the graph is
+---launched. So is what goes to other streams that wait for an event of the stream; the stream is to
+---wait for it in turn. The graph keeps all memory that this uses, and what lies between for copies.
+---One stream records at a time; while one does, nothing waits for it or for its device.
 ---@param f fun(stream: lutile.cuda.Stream)
 ---@return lutile.cuda.Graph
 function Stream:capture(f) end
 
----A graph that is being recorded keeps these values, as it keeps the arguments of launches: for
----tensors that a kernel reaches by addresses in memory. Nothing else happens.
+---A graph that is being recorded keeps these values, and the elements of lists, as it keeps what
+---launches and copies use: for tensors that a kernel reaches by addresses in memory. Nothing else
+---happens.
 function Stream:keep(...) end
 
 ---Frees it. It may be called any number of times.
@@ -2055,11 +2065,12 @@ function Event:close() end
 ---@class lutile.cuda.Graph
 local Graph = {}
 
----Does all that was recorded.
+---Does all that was recorded. It raises where memory that the graph uses was freed by name.
 ---@param stream? lutile.cuda.Stream
 function Graph:launch(stream) end
 
----Records anew: true where the graph was updated in place, false where it was replaced.
+---Records anew: true where the graph was updated in place, false where it was replaced. The graph
+---keeps what the new recording uses instead of the old.
 ---@param stream lutile.cuda.Stream
 ---@param f fun(stream: lutile.cuda.Stream)
 ---@return boolean
@@ -2168,7 +2179,8 @@ function cuda.info() end
 ---@return lutile.cuda.Cache
 function cuda.cache() end
 
----How many kernels were compiled, came from_disk or from_memory; loads and launches.
+---How many kernels were compiled, came from_disk or from_memory; loads, and launches, not counting
+---what streams record.
 ---@return table<string, integer>
 function cuda.statistics() end
 
@@ -2202,20 +2214,28 @@ function cuda.pinned(dtype, layout, device) end
 ---@return boolean
 function cuda.is_device_tensor(t) end
 
----The tensor on a device, with the same layout: t:to(cuda).
+---The tensor on a device, with the same layout: t:to(cuda). Without a stream it is there on return.
+---With one, pinned memory may be read after that; other memory of the host has been read. From
+---another device it waits for that device.
 ---@param t lutile.Tensor
 ---@param place? lutile.cuda.Place
 ---@param stream? lutile.cuda.Stream
 ---@return lutile.Tensor
 function cuda.to(t, place, stream) end
 
----The tensor in memory of the host, with the same layout: t:to_host().
+---The tensor in memory of the host, with the same layout: t:to_host(). It waits: for the stream, or
+---without one for the device. cuda.copy into pinned memory does not.
 ---@param t lutile.Tensor
 ---@param stream? lutile.cuda.Stream
 ---@return lutile.Tensor
 function cuda.to_host(t, stream) end
 
----Copies between tensors of any layouts of one size, wherever they are.
+---Copies between tensors of any layouts of one size, wherever they are. On a stream the host does
+---not wait for copies within a device, from pinned memory, and into pinned memory where the layouts
+---are equal: such memory is not to be written, or read, before stream:synchronize(), an event, or
+---stream:query(). Copies into other memory of the host, and from another device, wait. Without a
+---stream, copies into memory of the host wait for the device before and after, copies from it until
+---they are done.
 ---@param source lutile.Tensor
 ---@param target lutile.Tensor
 ---@param stream? lutile.cuda.Stream

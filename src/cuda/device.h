@@ -147,12 +147,28 @@ struct lt_cuda_kernel {
 
 #define LTD_BUCKETS 64
 
-/* What was launched last, for messages. */
+/* The kernels of a graph, each once, in the order of their first launches. */
+#define LTD_NAMED_KERNELS 8
+typedef struct ltD_kernels {
+  const lt_cuda_kernel *list[LTD_NAMED_KERNELS]; /* the first of them */
+  size_t count;                                  /* more than those: at least one is left out */
+} ltD_kernels;
+
+/* What was launched last, for messages: a kernel or a graph. */
 typedef struct ltD_last_launch {
-  const lt_cuda_kernel *kernel; /* NULL: nothing yet */
+  const lt_cuda_kernel *kernel; /* NULL: none */
   int device;
   lt_cuda_launch launch;
+  bool is_graph;
+  ltD_kernels kernels; /* of the graph */
 } ltD_last_launch;
+
+/* What a stream records; other streams take part that wait for its events. */
+typedef struct ltD_recording {
+  lt_cuda_stream stream; /* NULL: none records */
+  int device;
+  ltD_kernels kernels;
+} ltD_recording;
 
 /*
 ** A launch that repeats, and its graph of one kernel: see repeat.c. Launches have their slot by what
@@ -184,6 +200,7 @@ struct lt_cuda {
   ltD_cache cache;
   lt_cuda_kernel *kernels[LTD_BUCKETS];
   ltD_last_launch last;
+  ltD_recording recording;
   ltD_repeat repeats[LTD_REPEATS];
   bool has_dependents; /* a dependent launch was made */
   lt_cuda_statistics statistics;
@@ -232,6 +249,9 @@ void ltD_close_libraries(lt_cuda *cuda);
 bool ltD_enter(lt_cuda *cuda, int device, CUcontext *before);
 void ltD_leave(lt_cuda *cuda, int device, CUcontext before);
 void ltD_release_devices(lt_cuda *cuda);
+
+/* A kernel that the recording under way launches (graph.c). */
+void ltD_note_recorded(lt_cuda *cuda, const lt_cuda_kernel *kernel);
 
 /* ---- Kernels (compile.c, nvrtc.c, kernel.c, launch.c, repeat.c) ------------------------------- */
 

@@ -33,7 +33,7 @@ static void push_new_state(lua_State *L) {
   lua_setfield(L, -2, "__gc");
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");
-  ltL_cuda *C = lua_newuserdatauv(L, sizeof *C, 0);
+  ltL_cuda *C = lua_newuserdatauv(L, sizeof *C, 1);
   *C = (ltL_cuda){.error = {LT_OK, ""}};
   C->allocate = lua_getallocf(L, &C->allocate_context);
   lua_insert(L, -2);
@@ -228,6 +228,14 @@ static int synchronize(lua_State *L) {
   return 0;
 }
 
+/* synchronize_default([device]): waits for the work on its default stream. */
+static int synchronize_default(lua_State *L) {
+  ltL_cuda *C = ltL_begin_cuda(L);
+  int device = ltL_check_device(L, C, 1);
+  ltL_require_cuda(L, C, lt_cuda_stream_synchronize(C->cuda, device, NULL));
+  return 0;
+}
+
 /* ---- The module ----------------------------------------------------------------------------- */
 
 void ltL_set_cuda_functions(lua_State *L, const luaL_Reg *functions) {
@@ -258,6 +266,7 @@ static const luaL_Reg functions[] = {{"available", available},
                                      {"shows_progress", shows_progress},
                                      {"statistics", statistics},
                                      {"synchronize", synchronize},
+                                     {"synchronize_default", synchronize_default},
                                      {NULL, NULL}};
 
 int ltL_open_cuda_driver(lua_State *L) {
@@ -267,7 +276,9 @@ int ltL_open_cuda_driver(lua_State *L) {
   lua_createtable(L, 0, 48);
   ltL_set_cuda_functions(L, functions);
   ltL_open_cuda_memory(L);
+  ltL_open_cuda_pinned(L);
   ltL_open_cuda_streams(L);
+  ltL_open_cuda_graphs(L);
   ltL_open_cuda_compile(L);
   ltL_open_cuda_batch(L);
   ltL_open_cuda_launch(L);

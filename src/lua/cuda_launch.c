@@ -199,11 +199,11 @@ static void put_argument(const call *c, uint8_t *at) {
 
 /* ---- Launching ------------------------------------------------------------------------------ */
 
+/* The launcher itself, too, and so its kernel. */
 static void keep_arguments(lua_State *L) {
-  lua_getiuservalue(L, 1, 2);
-  int stream = lua_gettop(L);
-  for (int i = 1; i < stream; i++)
-    if (lua_type(L, i) == LUA_TUSERDATA) ltL_keep_in_capture(L, stream, i);
+  int last = lua_gettop(L);
+  for (int i = 1; i <= last; i++)
+    if (lua_type(L, i) == LUA_TUSERDATA) ltL_keep(L, i);
 }
 
 static void check_count(lua_State *L, const ltL_kernel *k) {
@@ -232,7 +232,7 @@ static int run_launcher(lua_State *L) {
     put_argument(&c, at);
     pointers[i] = at;
   }
-  if (r->stream != NULL && r->stream->capturing) keep_arguments(L);
+  if (C->is_recording && ltL_is_recorded(C, r->stream)) keep_arguments(L);
   if (!lt_cuda_launch_kernel(C->cuda, k->kernel, r->device, &r->launch, pointers))
     return ltL_raise_cuda(L, C);
   return 0;

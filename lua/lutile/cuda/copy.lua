@@ -48,11 +48,24 @@ local function compact_like(t, make)
   return make(t.dtype, lutile.make_layout(t.shape))
 end
 
+-- What waits cannot be part of a graph, nor run beside one that is recorded.
+local function check_may_wait(name, device, stream)
+  if not driver.records(device, stream) then return end
+  if stream then
+    fail("%s: the stream records, and this would wait for what it records: on a stream that "
+      .. "records there are copies between devices and pinned memory (cuda.pinned), of equal "
+      .. "layouts where they end on the host", name)
+  end
+  fail("%s: a stream of device %d records, and without a stream this would wait for the device: "
+    .. "it may be given one, as its last argument", name, device)
+end
+
 function M.to_device(t, device, stream)
   check_tensor(t, "to")
   local data = t.data
   local is_on_device = driver.is_device_buffer(data)
   if is_on_device and data:device() == device then return t end
+  if is_on_device then check_may_wait("to", data:device()) end
   local span = span_of(t)
   if is_on_device then driver.synchronize(data:device()) end -- the stream is of the other device
   if not span then
@@ -67,7 +80,7 @@ function M.to_device(t, device, stream)
   else
     driver.upload(buffer, 0, data, span.first, span.bytes, stream)
   end
-  if not stream then driver.synchronize(device) end
+  if not stream then driver.synchronize_default(device) end
   return driver.view(buffer, t.dtype, span.before, t.layout)
 end
 
@@ -75,6 +88,7 @@ function M.to_host(t, stream)
   check_tensor(t, "to_host")
   local data = t.data
   if not driver.is_device_buffer(data) then return t end
+  check_may_wait("to_host", data:device(), stream)
   local span = span_of(t)
   if not span then
     local compact = driver.view(driver.buffer(t.dtype, lutile.size(t), data:device()), t.dtype, 0,
@@ -423,21 +437,31 @@ local function copy_from_host(from, to, stream)
   if may_move_whole(from, to) then
     local s, d = span_of(from), span_of(to)
     driver.upload(to.data, d.first, from.data, s.first, d.bytes, stream)
-    if not stream then driver.synchronize(to.data:device()) end
+    if not stream then driver.synchronize_default(to.data:device()) end
     return
   end
   copy_on_device(M.to_device(from, to.data:device(), stream), to, stream)
 end
 
+-- Into pinned memory the copy is still under way on return.
 local function copy_to_host(from, to, stream)
-  if may_move_whole(from, to) then
-    local s, d = span_of(from), span_of(to)
-    if not stream then driver.synchronize(from.data:device()) end
-    driver.download(to.data, d.first, from.data, s.first, d.bytes, stream)
-    if stream then stream:synchronize() else driver.synchronize(from.data:device()) end
+  local device = from.data:device()
+  if not may_move_whole(from, to) then
+    check_may_wait("copy", device, stream)
+    lutile.copy(M.to_host(from, stream), to)
     return
   end
-  lutile.copy(M.to_host(from, stream), to)
+  local s, d = span_of(from), span_of(to)
+  if not stream then
+    check_may_wait("copy", device)
+    driver.synchronize(device)
+  end
+  driver.download(to.data, d.first, from.data, s.first, d.bytes, stream)
+  if not stream then
+    driver.synchronize(device)
+  elseif not driver.is_pinned(to.data) then
+    stream:synchronize()
+  end
 end
 
 local function check_sizes(from, to)
