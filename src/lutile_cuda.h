@@ -90,7 +90,8 @@ LT_API bool lt_cuda_memory(lt_cuda *cuda, int device, size_t *available, size_t 
 
 /*
 ** Pins host memory in whole pages, so that devices reach it directly and copies need no detour.
-** Unpins it, before it is freed.
+** Unpins it, before it is freed; waits for work that may use it, but not for a device of which a
+** stream records.
 */
 LT_API bool lt_cuda_pin(lt_cuda *cuda, int device, void *p, size_t size);
 LT_API void lt_cuda_unpin(lt_cuda *cuda, int device, void *p);

@@ -877,11 +877,15 @@ function functions.as_position_independent_swizzle_layout(layout) end
 
 -- Tensors
 
----An offset and a layout over elements in memory.
+---An offset and a layout over elements in memory. t:close(), t:free() and the end of a variable
+---with <close> give pinned memory and memory of a device back, and so end all tensors over it;
+---other memory of the host stays until it is collected. It may be done any number of times.
 ---@class lutile.Tensor: lutile.Value
 ---@field data lutile.Buffer|lutile.cuda.Buffer
 ---@field to fun(t: lutile.Tensor, place: lutile.cuda.Place, stream?: any): lutile.Tensor
 ---@field to_host fun(t: lutile.Tensor, stream?: lutile.cuda.Stream): lutile.Tensor
+---@field close fun(t: lutile.Tensor)
+---@field free fun(t: lutile.Tensor)
 ---@field dtype lutile.dtype
 ---@operator call: number|lutile.Tensor
 
@@ -890,6 +894,8 @@ function functions.as_position_independent_swizzle_layout(layout) end
 ---@field dtype lutile.dtype
 ---@field space "gmem"|"smem"|"rmem"
 ---@field bytes fun(self: lutile.Buffer): string
+---@field close fun(self: lutile.Buffer) pinned memory is pinned no more, and not to be used
+---@field free fun(self: lutile.Buffer) the same
 
 ---@alias lutile.dtype
 ---| "f64"|"f32"|"tf32"|"f16"|"bf16"|"e4m3"|"e5m2"|"e3m2"|"e2m3"|"e2m1"|"ue8m0"|"ue4m3"
@@ -1992,8 +1998,11 @@ function DeviceBuffer:size() end
 ---@param stream? lutile.cuda.Stream
 function DeviceBuffer:fill(byte, stream) end
 
----Gives the memory back. It may be called any number of times.
+---Gives the memory back, after work that uses it. It may be called any number of times.
 function DeviceBuffer:free() end
+
+---The same.
+function DeviceBuffer:close() end
 
 ---Work on a stream is done in its order. Streams run side by side: none waits for another, nor for
 ---the default stream, where work goes that is given no stream, nor that one for them. (They are
@@ -2092,14 +2101,21 @@ function Graph:close() end
 ---@field options? string[] NVRTC's
 ---@field device? lutile.cuda.Place device 0
 
+---Up to three extents, 1 where they are left out: { 8, 2 } or { x = 8, y = 2 }.
+---@class lutile.cuda.Dim3
+---@field [integer] integer
+---@field x? integer
+---@field y? integer
+---@field z? integer
+
 ---@class lutile.cuda.LaunchOptions
----@field grid? integer|integer[]    blocks: 1
----@field block? integer|integer[]   threads: 1
----@field cluster? integer|integer[] blocks of a cluster
----@field shared? integer            bytes of dynamic shared memory
----@field stream? lutile.cuda.Stream the legacy stream
----@field dependent? boolean         programmatic dependent launch
----@field cooperative? boolean       all blocks are there at once
+---@field grid? integer|lutile.cuda.Dim3    blocks: 1
+---@field block? integer|lutile.cuda.Dim3   threads: 1
+---@field cluster? integer|lutile.cuda.Dim3 blocks of a cluster
+---@field shared? integer                   bytes of dynamic shared memory
+---@field stream? lutile.cuda.Stream        the default stream
+---@field dependent? boolean                programmatic dependent launch
+---@field cooperative? boolean              all blocks are there at once
 
 ---@class lutile.cuda.Resources
 ---@field registers integer
@@ -2185,7 +2201,7 @@ function cuda.cache() end
 function cuda.statistics() end
 
 ---Waits for all work on a device.
----@param device? integer
+---@param device? lutile.cuda.Place
 function cuda.synchronize(device) end
 
 ---Memory of a device, of any content: so many bytes, or elements of a type.
@@ -2195,14 +2211,17 @@ function cuda.synchronize(device) end
 ---@return lutile.cuda.Buffer
 function cuda.alloc(dtype, count, device) end
 
----A tensor with memory of its own on a device, or over a buffer.
+---A tensor with memory of its own on a device, or over a buffer. t:close() and the end of a
+---variable with <close> give the memory back, with all tensors over it; t:to(cuda) of a tensor that
+---is there already is the tensor itself.
 ---@param data lutile.dtype|lutile.cuda.Buffer
 ---@param layout lutile.Operand
 ---@param device? lutile.cuda.Place
 ---@return lutile.Tensor
 function cuda.tensor(data, layout, device) end
 
----A tensor of the host in pinned memory.
+---A tensor of the host in pinned memory, until it is collected, closed or freed; that waits for
+---copies that use it.
 ---@param dtype lutile.dtype
 ---@param layout lutile.Operand
 ---@param device? lutile.cuda.Place

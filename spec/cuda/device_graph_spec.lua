@@ -122,10 +122,12 @@ describe("on a device,", function()
     local empty <close> = s:capture(function() end)
     d.data:fill(0)
     local g <close> = s:capture(function()
-      for _, f in ipairs { function() cuda.copy(host, d, s) end, function() cuda.copy(d, host, s) end,
+      for _, f in ipairs {
+        function() cuda.copy(host, d, s) end, function() cuda.copy(d, host, s) end,
         function() d:to_host(s) end, function() s:synchronize() end, function() s:query() end,
         function() cuda.synchronize() end, function() e:record(s):synchronize() end,
-        function() empty:launch(s) end } do
+        function() empty:launch(s) end,
+      } do
         assert.is_false((pcall(f)))
       end
       k:launch { stream = s, block = 64 } (d, 9, 1)

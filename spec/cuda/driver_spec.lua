@@ -60,10 +60,15 @@ print(cuda.available(), cuda.count(), cuda.device(1))
 local d = cuda.device()
 print(d.multiprocessors, d.shared_memory, d.shared_memory_most, d.l2_cache, d.memory)
 try(cuda.device, 2)
+cuda.synchronize()
+cuda.synchronize(cuda)
+cuda.synchronize(1)
+cuda.synchronize(cuda.device(1))
+try(cuda.synchronize, "1")
 ]], { FAKE_CUDA_DEVICES = 2 })
     assert.same({ "true\t2\tdevice 1: Fake 1, compute capability 8.0",
-      "108\t49152\t166912\t41943040\t1073741824", "no device 2: there are 2, from 0 on" },
-      lines(result.out))
+      "108\t49152\t166912\t41943040\t1073741824", "no device 2: there are 2, from 0 on",
+      "a device expected, got string" }, lines(result.out))
   end)
 
   it_pretends("that a plan's kernel is not for are refused", function()
@@ -203,6 +208,80 @@ print(cuda.used())
       "bad argument #1 to '?' (the buffer was freed)",
       "bad argument #1 to 'len' (the buffer was freed)", "0" },
       lines((result.out:gsub("calling 'len' on bad self", "bad argument #1 to '?'"))))
+  end)
+
+  it_pretends("tensors are closed, with all tensors over their memory, and by any name", function()
+    local result = run [[
+local launch = cuda.compile { name = "f", source = 'extern "C" __global__ void f(int *p) {}' }
+  :launch {}
+local t = cuda.tensor("s32", { 4, 8 })
+local part = t(lutile._, 1)
+do local u <close> = cuda.tensor("f32", 4) end
+print(cuda.used())
+t:close()
+t:close()
+t:free()
+t.data:close()
+print(cuda.used(), t.data)
+try(launch, part)
+try(cuda.to_host, t)
+try(cuda.to, t, cuda)
+try(cuda.copy, t, make_tensor("s32", { 4, 8 }))
+try(cuda.copy, make_tensor("s32", 4), part)
+try(cuda.prepare_copy, t, t)
+try(function() return t(0) end)
+local host <close> = make_tensor("s32", 4)
+host:close()
+host[0] = 5
+print(host(0))
+]]
+    assert.same({ "128", "0\tdevice 0 ptr[s32] of 32 (freed)",
+      "kernel 'f': argument 1 ('p'): its memory was freed",
+      "to_host: the tensor's memory was freed", "to: the tensor's memory was freed",
+      "copy: source: the tensor's memory was freed", "copy: target: the tensor's memory was freed",
+      "prepare_copy: source: the tensor's memory was freed",
+      "tensor lies in memory that the host cannot reach: copy it to the host first", "5" },
+      lines((result.out:gsub("%S+:%d+: (kernel)", "%1"))))
+  end)
+
+  it_pretends("pinned memory is closed, and is of no use then", function()
+    local result = run [[
+local d = cuda.tensor("s32", 4)
+do local h <close> = cuda.pinned("s32", 4) end
+do local h <close> = cuda.pinned("s32", 4).data end
+local h = cuda.pinned("s32", 4)
+local view = h(lutile.parse "2:2")
+h:free()
+h:close()
+h.data:free()
+print(h.data)
+try(function() return view(0) end)
+try(function() h[0] = 1 end)
+try(function() return h.data:bytes() end)
+try(cuda.to, h, cuda)
+try(cuda.copy, h, d)
+try(cuda.copy, d, h)
+]]
+    assert.same({ "gmem_ptr[s32] of 4 (freed)", "tensor lies in memory that was freed",
+      "tensor lies in memory that was freed", "bytes: the buffer was freed",
+      "to: the tensor's memory was freed", "copy: source: the tensor's memory was freed",
+      "copy: target: the tensor's memory was freed" }, lines(result.out))
+    assert.equal(3, support.count(result.log, "unpin"))
+  end)
+
+  it_pretends("copies name a stream that is none by the function that was called", function()
+    local result = run [[
+local h, d, s = make_tensor("s32", 4), cuda.tensor("s32", 4), cuda.stream()
+s:close()
+try(cuda.copy, h, d, 5)
+try(cuda.copy, d, h, s)
+try(cuda.to, h, cuda, {})
+try(cuda.to_host, d, s)
+try(cuda.prepare_copy, d, d, s)
+]]
+    assert.same({ "copy: stream expected, got number", "copy: the stream is closed",
+      "to: stream expected, got table", "to_host: the stream is closed",
+      "prepare_copy: the stream is closed" }, lines(result.out))
   end)
 
   -- LT053
@@ -399,12 +478,32 @@ try(cuda.limit, -1)
     assert.matches("^launch: no option 'blok'", out[4])
     assert.equal("launch: shared is a number of bytes", out[5])
     assert.equal("launch: cluster extent 2 does not divide grid extent 3", out[6])
-    assert.matches("lutile stream expected", out[7])
+    assert.equal("launch: stream is a lutile stream, not 5", out[7])
     assert.equal("launch: dependent is true or false, not 5", out[8])
     assert.matches("a block has from 1 to 1024 threads", out[9])
     assert.matches("a block has from 1 to 1024 threads", out[10])
     assert.matches("a number of bytes expected", out[11])
     assert.matches("a number of bytes expected", out[12])
+  end)
+
+  it_pretends("take extents as CUDA's dim3 has them", function()
+    local result = run [[
+local k = cuda.compile { name = "f", source = 'extern "C" __global__ void f() {}' }
+k:launch { grid = { x = 8, y = 2 }, block = { z = 3 } } ()
+k:launch { grid = { 4, z = 2 }, block = { 16, 2, 1 } } ()
+try(k.launch, k, { grid = { x = 8, w = 2 } })
+try(k.launch, k, { block = { X = 8 } })
+try(k.launch, k, { block = { 8, x = 8 } })
+try(k.launch, k, { block = { [0] = 8 } })
+try(k.launch, k, { block = { y = 0 } })
+]]
+    assert.equal(1, support.count(result.log, "launch 8x2x1 1x1x3 0"))
+    assert.equal(1, support.count(result.log, "launch 4x1x2 16x2x1 0"))
+    local form = " has up to three extents, as {8, 2} or {x = 8, y = 2}, not "
+    assert.same({ "launch: grid" .. form .. "'w'", "launch: block" .. form .. "'X'",
+      "launch: block has the extent x twice", "launch: block" .. form .. "'0'",
+      "launch: block has extents from 1 on, not 0" },
+      lines((result.out:gsub("%S+:%d+: (launch)", "%1"))))
   end)
 
   -- LT073

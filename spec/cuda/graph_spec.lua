@@ -178,6 +178,17 @@ try(g.launch, g, s)
     assert.same({ message, message, "no error" }, out)
   end)
 
+  it_pretends("is not launched when pinned memory that it uses was closed", function()
+    assert.same({ "launch: memory that the graph uses was freed: gmem_ptr[f32] of 4 (freed)" },
+      printed [[
+local h, d = cuda.pinned("f32", 4), cuda.tensor("f32", 4)
+local g = s:capture(function() cuda.copy(h, d, s) end)
+g:launch(s)
+h:close()
+try(g.launch, g, s)
+]])
+  end)
+
   -- Without an error of CUDA's, which would end the recording.
   it_pretends("that is recorded refuses what cannot be recorded", function()
     local waits = ": the stream records, and this would wait for what it records: on a stream that "

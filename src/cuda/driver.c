@@ -220,9 +220,16 @@ bool lt_cuda_pin(lt_cuda *cuda, int device, void *p, size_t size) {
   return ltD_check_for(cuda, result, "cuMemHostRegister", " for %zu bytes of the host", size);
 }
 
+/* The memory is portable: any device may be at work on it. */
+static void wait_for_all(lt_cuda *cuda) {
+  for (int i = 0; i < cuda->device_count; i++)
+    if (cuda->devices[i].context != NULL && !lt_cuda_records(cuda, i)) lt_cuda_synchronize(cuda, i);
+}
+
 void lt_cuda_unpin(lt_cuda *cuda, int device, void *p) {
   CUcontext before;
   lt_error error = *cuda->error;
+  wait_for_all(cuda);
   if (ltD_enter(cuda, device, &before)) {
     cuda->driver.cuMemHostUnregister(p);
     ltD_leave(cuda, device, before);

@@ -80,7 +80,7 @@ int ltL_stream_keep(lua_State *L) {
 static bool was_freed(lua_State *L, const ltL_cuda *C, int index) {
   const ltL_device_buffer *b = ltL_test_device_buffer(L, C, index);
   const ltL_buffer *host = ltL_test_buffer(L, index);
-  return (b != NULL && b->pointer == 0) || (host != NULL && host->buffer.bytes == NULL);
+  return (b != NULL && b->pointer == 0) || (host != NULL && host->is_freed);
 }
 
 /* Memory that was freed by name is missed before a launch. */

@@ -121,6 +121,14 @@ static int is_device_buffer(lua_State *L) {
   return 1;
 }
 
+/* is_freed(buffer): whether it was, by name. */
+static int is_freed(lua_State *L) {
+  const ltL_device_buffer *b = ltL_test_device_buffer(L, ltL_begin_cuda(L), 1);
+  const ltL_buffer *host = ltL_test_buffer(L, 1);
+  lua_pushboolean(L, b != NULL ? b->pointer == 0 : host != NULL && host->is_freed);
+  return 1;
+}
+
 /* first_freed(list): the number of the first buffer of a list that was freed; nil if none was. */
 static int first_freed(lua_State *L) {
   const ltL_cuda *C = ltL_begin_cuda(L);
@@ -176,6 +184,7 @@ static void check_range(lua_State *L, const char *what, lua_Integer offset, lua_
 static ltL_buffer *check_host_buffer(lua_State *L, int index) {
   ltL_buffer *b = ltL_test_buffer(L, index);
   if (b == NULL) luaL_typeerror(L, index, "lutile buffer");
+  luaL_argcheck(L, !b->is_freed, index, "the buffer was freed");
   return b;
 }
 
@@ -292,10 +301,10 @@ static int limit(lua_State *L) {
 
 /* ---- The type ------------------------------------------------------------------------------- */
 
-static const luaL_Reg methods[] = {{"address", buffer_address}, {"device", buffer_device},
-                                   {"dtype", buffer_dtype},     {"fill", buffer_fill},
-                                   {"free", free_buffer},       {"len", buffer_len},
-                                   {"size", buffer_size},       {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"address", buffer_address}, {"close", free_buffer}, {"device", buffer_device},
+    {"dtype", buffer_dtype},     {"fill", buffer_fill},  {"free", free_buffer},
+    {"len", buffer_len},         {"size", buffer_size},  {NULL, NULL}};
 
 static const luaL_Reg metamethods[] = {{"__close", free_buffer},
                                        {"__gc", collect_buffer},
@@ -308,6 +317,7 @@ static const luaL_Reg functions[] = {{"buffer", new_buffer},
                                      {"extent", extent},
                                      {"first_freed", first_freed},
                                      {"is_device_buffer", is_device_buffer},
+                                     {"is_freed", is_freed},
                                      {"limit", limit},
                                      {"memory", memory},
                                      {"move", move},

@@ -17,12 +17,20 @@ typedef struct pin {
   int device;
 } pin;
 
+/* Copies may be under way: it waits for them. */
 static int unpin(lua_State *L) {
   ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
   pin *p = luaL_checkudata(L, 1, PIN_NAME);
   if (p->memory != NULL && C->cuda != NULL) lt_cuda_unpin(C->cuda, p->device, p->memory);
   p->memory = NULL;
   return 0;
+}
+
+/* By name: see buffer.c. */
+static int close_pin(lua_State *L) {
+  ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
+  C->frees++;
+  return unpin(L);
 }
 
 bool ltL_is_pinned(lua_State *L, int buffer) {
@@ -63,7 +71,7 @@ static int new_pinned(lua_State *L) {
 /* ---- The type ------------------------------------------------------------------------------- */
 
 static const luaL_Reg no_methods[] = {{NULL, NULL}};
-static const luaL_Reg metamethods[] = {{"__gc", unpin}, {NULL, NULL}};
+static const luaL_Reg metamethods[] = {{"__close", close_pin}, {"__gc", unpin}, {NULL, NULL}};
 static const luaL_Reg functions[] = {
     {"is_pinned", is_pinned}, {"pinned_buffer", new_pinned}, {NULL, NULL}};
 

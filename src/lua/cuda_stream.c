@@ -23,6 +23,17 @@ ltL_stream *ltL_optional_stream(lua_State *L, int index) {
   return lua_isnoneornil(L, index) ? NULL : ltL_check_stream(L, index);
 }
 
+/* wrong_stream(x): what is wrong with x in the place of a stream; nothing where it will do. */
+static int wrong_stream(lua_State *L) {
+  const ltL_stream *s = luaL_testudata(L, 1, LTL_STREAM);
+  if (lua_isnoneornil(L, 1) || (s != NULL && s->cuda != NULL)) return 0;
+  if (s != NULL)
+    lua_pushliteral(L, "the stream is closed");
+  else
+    lua_pushfstring(L, "stream expected, got %s", luaL_typename(L, 1));
+  return 1;
+}
+
 /* stream([device]) */
 static int new_stream(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
@@ -196,7 +207,8 @@ static const luaL_Reg event_methods[] = {
 static const luaL_Reg event_metamethods[] = {
     {"__close", close_event}, {"__gc", close_event}, {NULL, NULL}};
 
-static const luaL_Reg functions[] = {{"event", new_event}, {"stream", new_stream}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"event", new_event}, {"stream", new_stream}, {"wrong_stream", wrong_stream}, {NULL, NULL}};
 
 void ltL_open_cuda_streams(lua_State *L) {
   ltL_set_cuda_functions(L, functions);

@@ -21,6 +21,15 @@ local function check_tensor(t, role)
   return t
 end
 
+-- A tensor that is not freed, and a stream that is open, or none.
+local function check_use(t, role, stream)
+  check_tensor(t, role)
+  if driver.is_freed(t.data) then fail("%s: the tensor's memory was freed", role) end
+  local wrong = driver.wrong_stream(stream)
+  if wrong then fail("%s: %s", role:match "^[%w_]+", wrong) end
+  return t
+end
+
 function M.is_on_device(t) return driver.is_device_buffer(check_tensor(t, "tensor").data) end
 
 -- ---- Whole tensors between places --------------------------------------------------------------
@@ -61,7 +70,7 @@ local function check_may_wait(name, device, stream)
 end
 
 function M.to_device(t, device, stream)
-  check_tensor(t, "to")
+  check_use(t, "to", stream)
   local data = t.data
   local is_on_device = driver.is_device_buffer(data)
   if is_on_device and data:device() == device then return t end
@@ -85,7 +94,7 @@ function M.to_device(t, device, stream)
 end
 
 function M.to_host(t, stream)
-  check_tensor(t, "to_host")
+  check_use(t, "to_host", stream)
   local data = t.data
   if not driver.is_device_buffer(data) then return t end
   check_may_wait("to_host", data:device(), stream)
@@ -473,6 +482,8 @@ end
 -- prepare(source, target [, stream [, changes]]): the function that does the copy, for tensors of
 -- one device; 'changes' are fields that the plan is to have instead of its own.
 function M.prepare(from, to, stream, changes)
+  check_use(from, "prepare_copy: source", stream)
+  check_use(to, "prepare_copy: target", stream)
   local on_device = M.is_on_device(from) and M.is_on_device(to)
   if not on_device or from.data:device() ~= to.data:device() then
     fail "prepare_copy: both tensors must be on one device"
@@ -482,8 +493,8 @@ function M.prepare(from, to, stream, changes)
 end
 
 function M.copy(from, to, stream)
-  local from_device = driver.is_device_buffer(check_tensor(from, "copy: source").data)
-  local to_device = driver.is_device_buffer(check_tensor(to, "copy: target").data)
+  local from_device = driver.is_device_buffer(check_use(from, "copy: source", stream).data)
+  local to_device = driver.is_device_buffer(check_use(to, "copy: target", stream).data)
   if not from_device and not to_device then return lutile.copy(from, to) end
   check_sizes(from, to)
   if not to_device then return copy_to_host(from, to, stream) end
