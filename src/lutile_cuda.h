@@ -34,6 +34,12 @@ LT_API lt_cuda *lt_cuda_open(const lt_allocator *allocator, lt_error *error);
 /* Unloads the kernels and leaves the devices. What was made with 'cuda' must be freed before. */
 LT_API void lt_cuda_close(lt_cuda *cuda);
 
+/*
+** 'collect' is called where memory of a device runs out, before what needed it is tried once more: it
+** frees what is not needed, by the functions here.
+*/
+LT_API void lt_cuda_set_collector(lt_cuda *cuda, void (*collect)(void *context), void *context);
+
 /* ---- What there is -------------------------------------------------------------------------- */
 
 /* Whether there is a driver and a device; else the error says what is missing. */

@@ -2204,7 +2204,8 @@ function cuda.statistics() end
 ---@param device? lutile.cuda.Place
 function cuda.synchronize(device) end
 
----Memory of a device, of any content: so many bytes, or elements of a type.
+---Memory of a device, of any content: so many bytes, or elements of a type. Where a device is full,
+---here and in all else that needs memory of it, garbage is collected and it is tried once more.
 ---@param dtype lutile.dtype|integer
 ---@param count? integer|lutile.cuda.Place
 ---@param device? lutile.cuda.Place

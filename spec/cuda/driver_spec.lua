@@ -182,8 +182,9 @@ try(cuda.alloc, -1)
 try(cuda.alloc, "f33", 1)
 ]]
     local out = lines(result.out)
-    assert.equal("cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory): 1073741824 bytes wanted on "
-      .. "device 0, which has 536870912 of 1073741824 free; 536870912 are held here", out[1])
+    assert.equal("cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory) for 1073741824 bytes on "
+      .. "device 0; device 0 has 536870912 of 1073741824 bytes free, 536870912 are held here",
+      out[1])
     assert.equal("4 bytes wanted on device 0, where 536870912 are held here of at most 536870912",
       out[2])
     assert.equal("cuda.alloc: -1 elements cannot be had", out[3])

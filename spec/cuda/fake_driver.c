@@ -9,11 +9,13 @@
 **                        driver says of parameters, too, which it else does not know
 **   FAKE_CUDA_FAULT      an error number that synchronizing gives after a launch
 **   FAKE_CUDA_FAIL       "cuGraphLaunch=2": the call gives this error instead of doing its work;
-**                        "cuGraphLaunch=2,5" from the fifth time on; more of them after ";"
+**                        "cuGraphLaunch=2,5" from the fifth time on, "cuGraphLaunch=2,5-6" the
+**                        fifth and the sixth; more of them after ";"
 **   FAKE_CUDA_CAPTURING  1: every stream is recorded, by somebody else
 **   FAKE_CUDA_TIMES      milliseconds that launches take by their dynamic shared memory,
 **                        "0=0.1,1024=2": what events tell, which are else always 1.5 apart
 */
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -74,7 +76,9 @@ static int failure(const char *call, unsigned count) {
     if (strncmp(text, call, length) != 0 || text[length] != '=') continue;
     char *end;
     int error = (int)strtol(text + length + 1, &end, 10);
-    return count + 1 < (*end == ',' ? strtoul(end + 1, NULL, 10) : 1) ? SUCCESS : error;
+    unsigned long first = *end == ',' ? strtoul(end + 1, &end, 10) : 1;
+    unsigned long last = *end == '-' ? strtoul(end + 1, &end, 10) : ULONG_MAX;
+    return count + 1 < first || count + 1 > last ? SUCCESS : error;
   }
   return SUCCESS;
 }

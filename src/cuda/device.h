@@ -163,6 +163,12 @@ typedef struct ltD_last_launch {
   ltD_kernels kernels; /* of the graph */
 } ltD_last_launch;
 
+/* What memory there was when a call had too little. */
+typedef struct ltD_shortage {
+  int device;
+  size_t available, total; /* total 0: not known */
+} ltD_shortage;
+
 /* What a stream records; other streams take part that wait for its events. */
 typedef struct ltD_recording {
   lt_cuda_stream stream; /* NULL: none records */
@@ -201,6 +207,10 @@ struct lt_cuda {
   lt_cuda_kernel *kernels[LTD_BUCKETS];
   ltD_last_launch last;
   ltD_recording recording;
+  ltD_shortage shortage;
+  void (*collect)(void *context); /* NULL: nothing is */
+  void *collect_context;
+  bool is_collecting;
   ltD_repeat repeats[LTD_REPEATS];
   bool has_dependents; /* a dependent launch was made */
   lt_cuda_statistics statistics;
@@ -232,6 +242,26 @@ bool ltD_check(lt_cuda *cuda, CUresult result, const char *call);
 bool ltD_check_for(lt_cuda *cuda, CUresult result, const char *call, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void ltD_warn(lt_cuda *cuda, const char *text);
+
+/* ---- Where memory runs out (shortage.c) -------------------------------------------------------- */
+
+/*
+** result = call, which takes memory. Where there is too little, garbage is collected, whose finalizers
+** may use 'cuda', and the call is made once more; ltD_check then gives the figures. All within the
+** device's context.
+*/
+#define LTD_TAKE(cuda, device, result, call)                                        \
+  do {                                                                              \
+    (result) = (call);                                                              \
+    if ((result) != CUDA_ERROR_OUT_OF_MEMORY) break;                                \
+    ltD_make_room(cuda, device);                                                    \
+    (result) = (call);                                                              \
+    if ((result) != CUDA_ERROR_OUT_OF_MEMORY) (cuda)->shortage = (ltD_shortage){0}; \
+  } while (0)
+
+/* Collects garbage, and notes what memory there is then. */
+void ltD_make_room(lt_cuda *cuda, int device);
+void ltD_collect(lt_cuda *cuda);
 
 /* ---- Libraries (load.c), devices (driver.c) --------------------------------------------------- */
 

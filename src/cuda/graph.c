@@ -46,7 +46,9 @@ bool lt_cuda_begin_capture(lt_cuda *cuda, int device, lt_cuda_stream stream) {
   if (cuda->recording.stream != NULL)
     return ltD_fail(cuda, LT_INVALID, "capture: a stream is recording already");
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  CUresult result;
+  LTD_TAKE(cuda, device, result,
+           cuda->driver.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   ltD_leave(cuda, device, before);
   if (!ltD_check(cuda, result, "cuStreamBeginCapture")) return false;
   cuda->recording = (ltD_recording){.stream = stream, .device = device};
@@ -82,9 +84,11 @@ static bool update(lt_cuda *cuda, const ltD_graph *graph, CUgraph captured) {
          cuda->driver.cuGraphExecUpdate_v2(graph->executable, captured, &info) == CUDA_SUCCESS;
 }
 
-static bool instantiate(lt_cuda *cuda, CUgraph captured, ltD_graph **graph) {
+static bool instantiate(lt_cuda *cuda, int device, CUgraph captured, ltD_graph **graph) {
   CUgraphExec executable = NULL;
-  CUresult result = cuda->driver.cuGraphInstantiateWithFlags(&executable, captured, 0);
+  CUresult result;
+  LTD_TAKE(cuda, device, result,
+           cuda->driver.cuGraphInstantiateWithFlags(&executable, captured, 0));
   if (!ltD_check(cuda, result, "cuGraphInstantiate")) return false;
   if (*graph == NULL)
     *graph = ltD_new(cuda, sizeof **graph);
@@ -115,7 +119,7 @@ bool lt_cuda_end_capture(lt_cuda *cuda, int device, lt_cuda_stream stream, lt_cu
   CUresult result = end_recording(cuda, stream, &captured);
   bool good = check_recorded(cuda, result, captured);
   *updated = good && update(cuda, g, captured);
-  good = *updated || (good && instantiate(cuda, captured, &g));
+  good = *updated || (good && instantiate(cuda, device, captured, &g));
   if (captured != NULL) cuda->driver.cuGraphDestroy(captured);
   ltD_leave(cuda, device, before);
   if (!good) return false;
@@ -130,7 +134,8 @@ bool lt_cuda_replay(lt_cuda *cuda, int device, lt_cuda_graph graph, lt_cuda_stre
   if (lt_cuda_is_recorded(cuda, device, stream))
     return ltD_fail(cuda, LT_INVALID, "launch: a stream that records cannot launch a graph");
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuGraphLaunch(g->executable, stream);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuGraphLaunch(g->executable, stream));
   ltD_leave(cuda, device, before);
   if (!ltD_check(cuda, result, "cuGraphLaunch")) return false;
   cuda->last = (ltD_last_launch){.device = device, .is_graph = true, .kernels = g->kernels};

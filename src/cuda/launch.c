@@ -75,7 +75,7 @@ bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
     good = ltD_fail(cuda, LT_DEVICE, "the NVIDIA driver is too old: it has no cuLaunchKernelEx");
   CUresult result = CUDA_SUCCESS;
   if (good && !ltD_launch_repeat(cuda, kernel, device, loaded->function, l, arguments))
-    result = launch(cuda, loaded->function, l, arguments);
+    LTD_TAKE(cuda, device, result, launch(cuda, loaded->function, l, arguments));
   ltD_leave(cuda, device, before);
   if (!good) return false;
   if (result != CUDA_SUCCESS)

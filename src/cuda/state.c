@@ -132,10 +132,23 @@ static void name_error(lt_cuda *cuda, CUresult result, const char *call) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY) cuda->error->status = LT_NO_MEMORY;
 }
 
+static void name_shortage(lt_cuda *cuda) {
+  const ltD_shortage *s = &cuda->shortage;
+  if (s->total == 0) return;
+  append(cuda->error, "; device %d has %zu of %zu bytes free, %zu are held here", s->device,
+         s->available, s->total, lt_cuda_used(cuda, s->device));
+  cuda->shortage.total = 0;
+}
+
+static void name_state(lt_cuda *cuda, CUresult result) {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) name_shortage(cuda);
+  if (ends_context(result)) name_last_launch(cuda);
+}
+
 bool ltD_check(lt_cuda *cuda, CUresult result, const char *call) {
   if (result == CUDA_SUCCESS) return true;
   name_error(cuda, result, call);
-  if (ends_context(result)) name_last_launch(cuda);
+  name_state(cuda, result);
   return false;
 }
 
@@ -147,7 +160,7 @@ bool ltD_check_for(lt_cuda *cuda, CUresult result, const char *call, const char 
   va_start(arguments, format);
   vsnprintf(cuda->error->message + used, LT_ERROR_SIZE - used, format, arguments);
   va_end(arguments);
-  if (ends_context(result)) name_last_launch(cuda);
+  name_state(cuda, result);
   return false;
 }
 

@@ -26,7 +26,8 @@ lt_cuda_stream lt_cuda_new_stream(lt_cuda *cuda, int device) {
   CUcontext before;
   CUstream stream = NULL;
   if (!ltD_enter(cuda, device, &before)) return NULL;
-  CUresult result = cuda->driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   ltD_leave(cuda, device, before);
   return ltD_check(cuda, result, "cuStreamCreate") ? stream : NULL;
 }
@@ -80,7 +81,8 @@ lt_cuda_event lt_cuda_new_event(lt_cuda *cuda, int device) {
   CUcontext before;
   CUevent event = NULL;
   if (!ltD_enter(cuda, device, &before)) return NULL;
-  CUresult result = cuda->driver.cuEventCreate(&event, CU_EVENT_DEFAULT);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuEventCreate(&event, CU_EVENT_DEFAULT));
   ltD_leave(cuda, device, before);
   return ltD_check(cuda, result, "cuEventCreate") ? event : NULL;
 }

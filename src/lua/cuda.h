@@ -15,6 +15,7 @@ typedef struct ltL_cuda {
   lt_error error;
   lua_Alloc allocate;
   void *allocate_context;
+  lua_State *collector;         /* a thread to collect garbage in, whichever runs; user value 2 */
   const void *buffer_metatable; /* identity, as lua_topointer gives it */
   bool is_recording;            /* a stream records for a graph: see cuda_graph.c */
   uint64_t frees;               /* how often memory was freed by name */

@@ -52,16 +52,6 @@ static int free_buffer(lua_State *L) {
   return 0;
 }
 
-/* Out of memory: what is garbage may hold some. */
-static bool allocate(lua_State *L, ltL_cuda *C, ltL_device_buffer *b) {
-  b->pointer = lt_cuda_alloc(C->cuda, b->device, b->size);
-  if (b->pointer == 0 && C->error.status == LT_NO_MEMORY) {
-    lua_gc(L, LUA_GCCOLLECT);
-    b->pointer = lt_cuda_alloc(C->cuda, b->device, b->size);
-  }
-  return b->pointer != 0;
-}
-
 /*
 ** buffer(dtype, count [, device]): elements on a device, of any content. Whole words are had, so
 ** that elements narrower than a byte may be written by words.
@@ -77,7 +67,8 @@ static int new_buffer(lua_State *L) {
   size_t size = (ltT_bytes(element, n) + 3) / 4 * 4;
   *b = (ltL_device_buffer){C->cuda, 0, size == 0 ? 4 : size, element, n, device};
   luaL_setmetatable(L, TYPE_NAME);
-  if (!allocate(L, C, b)) ltL_raise_cuda(L, C);
+  b->pointer = lt_cuda_alloc(C->cuda, b->device, b->size);
+  ltL_require_cuda(L, C, b->pointer != 0);
   return 1;
 }
 
