@@ -97,11 +97,62 @@ describe("lutile --cuda-info", function()
     assert.matches("^device 0  Fake 0, compute capability 8.0, 108 multiprocessors, ", out[3])
     assert.equal(("cache     %s: 0 kernels, 0 bytes of at most 512.0 MiB"):format(folder), out[4])
   end)
-  it("says what is missing", function()
-    local result = command.run("--cuda-info", nil, "LUTILE_CUDA=off")
-    assert.matches("^driver    none: ", result.out)
+  it("prints each line where nothing is there, with what is missing", function()
+    local result = command.run("--cuda-info", nil, "LUTILE_CUDA=off LUTILE_CACHE=")
+    local out = lines(result.out)
+    assert.equal(4, #out)
+    assert.matches("^driver    none: %w", out[1])
+    assert.matches("^NVRTC     none: %w", out[2])
+    assert.matches("^devices   none: %w", out[3])
+    assert.matches("^cache     ", out[4])
     assert.equal(0, result.code)
   end)
+  it_pretends("prints the cache without NVRTC, and why there is no device", function()
+    local folder = support.new_folder()
+    local result = command.run("--cuda-info", nil, ("LUTILE_LIBCUDA=%s LUTILE_CACHE=%s "
+      .. "LUTILE_NVRTC=/nowhere/at/all FAKE_CUDA_DEVICES=0"):format(support.fake_driver(), folder))
+    support.remove_folder(folder)
+    local out = lines(result.out)
+    assert.matches("^driver    CUDA 13", out[1])
+    assert.matches("^NVRTC     none: .*/nowhere/at/all", out[2])
+    assert.equal("devices   none: the NVIDIA driver knows no device", out[3])
+    assert.matches("^cache     " .. folder .. ": 0 kernels, ", out[4])
+  end)
+end)
+
+-- By files that are no library, and are named when they cannot be opened.
+describe("NVRTC is looked for", function()
+  local root
+
+  setup(function()
+    root = support.new_folder()
+    for _, file in ipairs { "both/lib64/libnvrtc.so.12", "both/lib64/libnvrtc.so.13",
+      "old/lib64/libnvrtc.so.12", "targets/targets/x86_64-linux/lib/libnvrtc.so.12",
+      "new/lib64/libnvrtc.so.13" } do
+      os.execute(("mkdir -p %s/%s && touch %s/%s"):format(root, file:match "^(.*)/", root, file))
+    end
+  end)
+  teardown(function() support.remove_folder(root) end)
+
+  for _, case in ipairs {
+    { "CUDA_HOME=ROOT/old LD_LIBRARY_PATH=ROOT/new/lib64", "old", 12,
+      "in a toolkit that is named, whatever its version" },
+    { "CUDA_PATH=ROOT/old LD_LIBRARY_PATH=ROOT/new/lib64", "old", 12, "in CUDA_PATH too" },
+    { "CUDA_HOME=ROOT/old CUDA_PATH=ROOT/new", "old", 12, "in CUDA_HOME before CUDA_PATH" },
+    { "CUDA_HOME=ROOT/both", "both", 13, "by the newer name first" },
+    { "CUDA_HOME=ROOT/targets", "targets", 12, "in all folders of a toolkit" },
+    { "CUDA_HOME=ROOT/none LD_LIBRARY_PATH=ROOT/none:ROOT/old/lib64:ROOT/new/lib64", "old", 12,
+      "in the loader's path next, folder by folder" },
+    { "LD_LIBRARY_PATH=:ROOT/new/lib64:ROOT/old/lib64", "new", 13, "in the first that has it" },
+  } do
+    support.with_cuda(it, pending)(case[4], function()
+      local result = command.run("-e 'print(lutile.cuda.info().compiler_reason)'", nil,
+        "CUDA_HOME= CUDA_PATH= LD_LIBRARY_PATH= " .. case[1]:gsub("ROOT", root))
+      local wanted = ("NVRTC cannot be opened: .*%s/%s/.*libnvrtc%%.so%%.%d: "):format(root,
+        case[2], case[3])
+      assert.matches(wanted, result.out)
+    end)
+  end
 end)
 
 describe("memory", function()
