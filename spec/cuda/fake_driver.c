@@ -136,6 +136,7 @@ typedef struct event {
 
 static stream *streams;
 static graph *captured; /* NULL: nothing is */
+static void *capturing; /* the context of what is */
 
 static graph *new_graph(double time) {
   graph *g = calloc(1, sizeof *g);
@@ -313,7 +314,7 @@ API int cuCtxPopCurrent_v2(void **context) {
 
 API int cuCtxSynchronize(void) {
   MAY_FAIL();
-  if (captured != NULL) return CAPTURE_UNSUPPORTED;
+  if (captured != NULL && capturing == current) return CAPTURE_UNSUPPORTED;
   return fault();
 }
 
@@ -530,6 +531,7 @@ API int cuStreamBeginCapture_v2(void *s, int mode) {
   MAY_FAIL();
   (void)mode;
   captured = new_graph(0);
+  capturing = current;
   ((stream *)s)->is_captured = 1;
   return note_call("begin capture");
 }

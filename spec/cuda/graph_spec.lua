@@ -196,24 +196,27 @@ try(g.launch, g, s)
       .. "layouts where they end on the host"
     local no_stream = ": a stream of device 0 records, and without a stream this would wait for "
       .. "the device: it may be given one, as its last argument"
-    local pageable = "copy: the tensor of the host is not pinned, and the stream records: it can "
+    local pageable = ": the tensor of the host is not pinned, and the stream records: it can "
       .. "record copies from and to pinned memory only (cuda.pinned)"
     local before = ": what a stream records is not done before its graph is launched, and cannot "
       .. "be waited for"
     local event = ": the event was last recorded for a graph, and tells only other work of that "
       .. "graph of it"
     assert.same({
-      pageable, pageable, pageable, "to_host" .. waits, "copy" .. waits,
+      "copy" .. pageable, "copy" .. pageable, "to" .. pageable, "to_host" .. waits, "copy" .. waits,
       "no error", "to_host" .. no_stream, "no error", "copy" .. no_stream,
       "synchronize" .. before, "query" .. before, "synchronize" .. before, "synchronize" .. before,
       "synchronize" .. event, "query" .. event, "elapsed" .. event,
+      "wait: the event was recorded outside of what the stream records, and a graph waits for its "
+        .. "own work only",
       "launch: a stream that records cannot launch a graph",
       "capture: a stream is recording already", "capture: a stream is recording already",
-      "1", "query" .. event, "no error",
+      "1", "query" .. event, "wait" .. event, "no error",
     }, printed [[
 local k = kernel "f"
 local host, pinned = make_tensor("f32", 4), cuda.pinned("f32", lutile.parse "(2,2):(2,1)")
 local d, square = cuda.tensor("f32", 4), cuda.tensor("f32", { 2, 2 })
+local before = cuda.event():record(s)
 local e, empty, other = cuda.event(), s:capture(function() end), cuda.stream()
 local g = s:capture(function()
   try(cuda.copy, host, d, s)
@@ -234,6 +237,7 @@ local g = s:capture(function()
   try(e.synchronize, e)
   try(e.query, e)
   try(e.elapsed, e, e)
+  try(s.wait, s, before)
   try(empty.launch, empty, s)
   try(s.capture, s, function() end)
   try(other.capture, other, function() end)
@@ -243,9 +247,21 @@ g:launch(s)
 s:synchronize()
 print(cuda.statistics().loads)
 try(e.query, e)
+try(s.wait, s, e)
 e:record(s)
 try(e.query, e)
 ]])
+  end)
+
+  it_pretends("that is recorded is no place for copies to another device", function()
+    assert.same({ "to: a stream of device 0 records, and a copy to another device waits for the "
+      .. "device", "no error" }, printed([[
+local there = cuda.device(1)
+s:capture(function()
+  try(cuda.to, cuda.tensor("f32", 4), there, there:stream())
+  try(cuda.to, cuda.tensor("f32", 4, there), cuda, s)
+end)
+]], { FAKE_CUDA_DEVICES = 2 }))
   end)
 
   it_pretends("says which streams are to be waited for", function()

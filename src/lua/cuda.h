@@ -18,6 +18,7 @@ typedef struct ltL_cuda {
   lua_State *collector;         /* a thread to collect garbage in, whichever runs; user value 2 */
   const void *buffer_metatable; /* identity, as lua_topointer gives it */
   bool is_recording;            /* a stream records for a graph: see cuda_graph.c */
+  uint64_t recording;           /* the number of the recording, the last one where none is */
   uint64_t frees;               /* how often memory was freed by name */
 } ltL_cuda;
 

@@ -122,6 +122,7 @@ static void record(lua_State *L, ltL_cuda *C, ltL_stream *s) {
   lua_setiuservalue(L, lua_upvalueindex(2), 1);
   ltL_require_cuda(L, C, lt_cuda_begin_capture(C->cuda, s->device, s->stream));
   s->capturing = C->is_recording = true;
+  C->recording++;
   lua_pushvalue(L, 2);
   lua_pushvalue(L, 1);
   int status = lua_pcall(L, 1, 0, 0);

@@ -181,7 +181,7 @@ static ltL_buffer *check_host_buffer(lua_State *L, int index) {
 
 /*
 ** The stream at 'index', of device 'device', or NULL for none. Where it records, the graph keeps the
-** buffers at 'one' and 'other'.
+** buffers at 'one' and 'other'; that those of the host are pinned is for the caller to see to.
 */
 static lt_cuda_stream begin_transfer(lua_State *L, const ltL_cuda *C, int index, int device,
                                      int one, int other) {
@@ -190,11 +190,6 @@ static lt_cuda_stream begin_transfer(lua_State *L, const ltL_cuda *C, int index,
   if (s->device != device)
     luaL_error(L, "copy: the stream is of device %d, the buffer of device %d", s->device, device);
   if (!ltL_is_recorded(C, s)) return s->stream;
-  if ((ltL_test_buffer(L, one) != NULL && !ltL_is_pinned(L, one)) ||
-      (ltL_test_buffer(L, other) != NULL && !ltL_is_pinned(L, other)))
-    luaL_error(L,
-               "copy: the tensor of the host is not pinned, and the stream records: it can "
-               "record copies from and to pinned memory only (cuda.pinned)");
   ltL_keep(L, one);
   ltL_keep(L, other);
   return s->stream;

@@ -8,7 +8,7 @@
 typedef struct event {
   lt_cuda_event event; /* NULL: closed */
   int device;
-  bool is_recorded; /* it was made to happen within a graph, and tells nothing outside of it */
+  uint64_t recording; /* within which it was recorded last, and tells nothing outside; 0: none */
 } event;
 
 /* ---- Streams -------------------------------------------------------------------------------- */
@@ -82,11 +82,33 @@ static event *check_event(lua_State *L, int index) {
   return e;
 }
 
+/* An event that is not of a graph: with one that is, CUDA would end a recording, besides. */
+static event *check_timed(lua_State *L, int index, const char *what) {
+  event *e = check_event(L, index);
+  if (e->recording != 0)
+    luaL_error(L,
+               "%s: the event was last recorded for a graph, and tells only other work of that "
+               "graph of it",
+               what);
+  return e;
+}
+
+/* An event of the recording under way makes any stream take part; one that does awaits no other. */
+static event *check_awaited(lua_State *L, const ltL_cuda *C, const ltL_stream *s, int index) {
+  event *e = check_event(L, index);
+  if (C->is_recording && e->recording == C->recording) return e;
+  if (ltL_is_recorded(C, s))
+    luaL_error(L,
+               "wait: the event was recorded outside of what the stream records, and a graph "
+               "waits for its own work only");
+  return check_timed(L, index, "wait");
+}
+
 /* stream:wait(event): what comes after waits for it. */
 static int stream_wait(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   ltL_stream *s = ltL_check_stream(L, 1);
-  event *e = check_event(L, 2);
+  event *e = check_awaited(L, C, s, 2);
   ltL_require_cuda(L, C, lt_cuda_stream_wait(C->cuda, s->device, s->stream, e->event));
   return 0;
 }
@@ -115,7 +137,7 @@ static int new_event(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   int device = ltL_check_device(L, C, 1);
   event *e = lua_newuserdatauv(L, sizeof *e, 0);
-  *e = (event){NULL, device, false};
+  *e = (event){NULL, device, 0};
   luaL_setmetatable(L, EVENT);
   e->event = lt_cuda_new_event(C->cuda, device);
   ltL_require_cuda(L, C, e->event != NULL);
@@ -141,20 +163,9 @@ static int event_record(lua_State *L) {
   bool is_recorded = ltL_is_recorded(C, s);
   ltL_require_cuda(L, C,
                    lt_cuda_record(C->cuda, e->device, e->event, s == NULL ? NULL : s->stream));
-  e->is_recorded = is_recorded;
+  e->recording = is_recorded ? C->recording : 0;
   lua_settop(L, 1);
   return 1;
-}
-
-/* CUDA would end a recording that is under way, besides. */
-static event *check_timed(lua_State *L, int index, const char *what) {
-  event *e = check_event(L, index);
-  if (e->is_recorded)
-    luaL_error(L,
-               "%s: the event was last recorded for a graph, and tells only other work of that "
-               "graph of it",
-               what);
-  return e;
 }
 
 static int event_synchronize(lua_State *L) {

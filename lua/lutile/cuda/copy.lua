@@ -69,12 +69,24 @@ local function check_may_wait(name, device, stream)
     .. "it may be given one, as its last argument", name, device)
 end
 
+-- A graph copies from and to memory of the host that stays where it is.
+local function check_pinned(name, data, device, stream)
+  if not (stream and driver.records(device, stream)) or driver.is_pinned(data) then return end
+  fail("%s: the tensor of the host is not pinned, and the stream records: it can record copies "
+    .. "from and to pinned memory only (cuda.pinned)", name)
+end
+
 function M.to_device(t, device, stream)
   check_use(t, "to", stream)
   local data = t.data
   local is_on_device = driver.is_device_buffer(data)
   if is_on_device and data:device() == device then return t end
-  if is_on_device then check_may_wait("to", data:device()) end
+  if not is_on_device then
+    check_pinned("to", data, device, stream)
+  elseif driver.records(data:device()) then
+    fail("to: a stream of device %d records, and a copy to another device waits for the device",
+      data:device())
+  end
   local span = span_of(t)
   if is_on_device then driver.synchronize(data:device()) end -- the stream is of the other device
   if not span then
@@ -443,6 +455,7 @@ local function may_move_whole(from, to)
 end
 
 local function copy_from_host(from, to, stream)
+  check_pinned("copy", from.data, to.data:device(), stream)
   if may_move_whole(from, to) then
     local s, d = span_of(from), span_of(to)
     driver.upload(to.data, d.first, from.data, s.first, d.bytes, stream)
@@ -465,6 +478,7 @@ local function copy_to_host(from, to, stream)
     check_may_wait("copy", device)
     driver.synchronize(device)
   end
+  check_pinned("copy", to.data, device, stream)
   driver.download(to.data, d.first, from.data, s.first, d.bytes, stream)
   if not stream then
     driver.synchronize(device)
