@@ -2,6 +2,7 @@
 
 local lutile = require "lutile"
 local support = require "spec.support.cuda"
+local command = require "spec.support.command"
 
 local cuda = require "lutile.cuda"
 local it_runs = support.with_device(it, pending)
@@ -120,13 +121,15 @@ describe("on a device,", function()
     local d, host = cuda.tensor("s32", 64), lutile.make_tensor("s32", 64)
     local e <close> = cuda.event()
     local empty <close> = s:capture(function() end)
+    local outside <close> = cuda.event()
+    outside:record()
     d.data:fill(0)
     local g <close> = s:capture(function()
       for _, f in ipairs {
         function() cuda.copy(host, d, s) end, function() cuda.copy(d, host, s) end,
         function() d:to_host(s) end, function() s:synchronize() end, function() s:query() end,
         function() cuda.synchronize() end, function() e:record(s):synchronize() end,
-        function() empty:launch(s) end,
+        function() empty:launch(s) end, function() s:wait(outside) end,
       } do
         assert.is_false((pcall(f)))
       end
@@ -149,5 +152,23 @@ describe("on a device,", function()
     collect() -- it is unpinned when the copy is done
     assert.is_true(s:query())
     assert.is_nil(h)
+  end)
+
+  it_runs("an illegal address names the graph, and its kernels", function()
+    local result = command.run("-", [[
+local cuda = lutile.cuda
+local wild = cuda.compile { name = "wild", source =
+  'extern "C" __global__ void wild(int *p) { p[1ll << 40] = 1; }' }
+local good = cuda.compile { name = "good", source =
+  'extern "C" __global__ void good(int *p) { *p = 1; }' }
+local held, s = cuda.tensor("s32", 4), cuda.stream()
+local g = s:capture(function() wild:launch { stream = s } (held) end)
+good:launch { stream = s } (held)
+g:launch(s)
+print(select(2, pcall(s.synchronize, s)))
+]], "LUTILE_CACHE=")
+    assert.equal(0, result.code)
+    assert.matches("CUDA_ERROR_ILLEGAL_ADDRESS .*the last launch was a graph on device 0, of "
+      .. "kernel 'wild'; the device's context is lost", result.out)
   end)
 end)
