@@ -1,11 +1,13 @@
 # Headers of the CUDA Toolkit, 12 or later, for src/cuda. Its libraries are opened at run time.
-# LUTILE_CUDA_INCLUDE_DIR is empty where there are none: then lutile.cuda says so.
+# CUDAToolkit_ROOT names the toolkit, as it does for find_package(CUDAToolkit); so do the environment's
+# CUDAToolkit_ROOT, CUDA_HOME and CUDA_PATH. LUTILE_CUDA_INCLUDE_DIR is empty where there are no
+# headers: then lutile.cuda says so.
 
 option(LUTILE_CUDA "Build CUDA support where the toolkit's headers are found" ON)
 
 if(LUTILE_CUDA)
   find_path(LUTILE_CUDA_INCLUDE_DIR nvrtc.h
-    HINTS ENV CUDA_HOME ENV CUDA_PATH
+    HINTS ${CUDAToolkit_ROOT} ENV CUDAToolkit_ROOT ENV CUDA_HOME ENV CUDA_PATH
     PATHS /usr/local/cuda /opt/cuda
     PATH_SUFFIXES include targets/x86_64-linux/include targets/sbsa-linux/include)
   mark_as_advanced(LUTILE_CUDA_INCLUDE_DIR)
@@ -24,7 +26,7 @@ function(lutile_choose_cuda core lua)
     list(FILTER ${lua} EXCLUDE REGEX "/cuda_absent\\.c$")
   else()
     list(FILTER cuda_sources INCLUDE REGEX "/(emit|emit_modes|match)\\.c$")
-    set(parts memory|stream|compile|batch|launch|tensor_map|note)
+    set(parts memory|pinned|stream|graph|compile|batch|launch|tensor_map|note)
     list(FILTER ${lua} EXCLUDE REGEX "/cuda(_(${parts}))?\\.[ch]$")
   endif()
   set(${core} ${${core}} ${cuda_sources} PARENT_SCOPE)

@@ -48,6 +48,9 @@ if(LUTILE_CUDA AND LUTILE_CUDA_INCLUDE_DIR)
     "LUTILE_LIBCUDA=$<TARGET_FILE:cuda_fake_driver>;LUTILE_CACHE=${PROJECT_BINARY_DIR}/cuda_cache;FAKE_CUDA_ARGUMENTS=16,4")
 endif()
 
+add_test(NAME cmake_cuda COMMAND ${CMAKE_COMMAND} -Dwork=${PROJECT_BINARY_DIR}/cuda_test
+  -P ${PROJECT_SOURCE_DIR}/cmake/test_cuda.cmake)
+
 file(GLOB embed_tests CONFIGURE_DEPENDS spec/embed/*.c)
 foreach(source ${embed_tests})
   get_filename_component(name ${source} NAME_WE)

@@ -34,6 +34,12 @@ LT_API lt_cuda *lt_cuda_open(const lt_allocator *allocator, lt_error *error);
 /* Unloads the kernels and leaves the devices. What was made with 'cuda' must be freed before. */
 LT_API void lt_cuda_close(lt_cuda *cuda);
 
+/*
+** 'collect' is called where memory of a device runs out, before what needed it is tried once more: it
+** frees what is not needed, by the functions here.
+*/
+LT_API void lt_cuda_set_collector(lt_cuda *cuda, void (*collect)(void *context), void *context);
+
 /* ---- What there is -------------------------------------------------------------------------- */
 
 /* Whether there is a driver and a device; else the error says what is missing. */
@@ -90,14 +96,16 @@ LT_API bool lt_cuda_memory(lt_cuda *cuda, int device, size_t *available, size_t 
 
 /*
 ** Pins host memory in whole pages, so that devices reach it directly and copies need no detour.
-** Unpins it, before it is freed.
+** Unpins it, before it is freed; waits for work that may use it, but not for a device of which a
+** stream records.
 */
 LT_API bool lt_cuda_pin(lt_cuda *cuda, int device, void *p, size_t size);
 LT_API void lt_cuda_unpin(lt_cuda *cuda, int device, void *p);
 
 /*
 ** Copies, in the order of the stream. From and to host memory that is not pinned,
-** they have read and written it when they return. 'device' is the one that the stream is of.
+** they have read and written it when they return; with pinned memory they do not wait. 'device' is
+** the one that the stream is of. A stream that records takes no host memory that is not pinned.
 */
 LT_API bool lt_cuda_to_device(lt_cuda *cuda, int device, lt_cuda_pointer to, const void *from,
                               size_t size, lt_cuda_stream stream);
@@ -122,6 +130,7 @@ LT_API bool lt_cuda_synchronize(lt_cuda *cuda, int device);
 /* A stream that does not wait for the default stream. */
 LT_API lt_cuda_stream lt_cuda_new_stream(lt_cuda *cuda, int device);
 LT_API void lt_cuda_free_stream(lt_cuda *cuda, int device, lt_cuda_stream stream);
+/* NULL waits for the work on the default stream alone. */
 LT_API bool lt_cuda_stream_synchronize(lt_cuda *cuda, int device, lt_cuda_stream stream);
 LT_API bool lt_cuda_stream_wait(lt_cuda *cuda, int device, lt_cuda_stream stream,
                                 lt_cuda_event event);
@@ -136,17 +145,26 @@ LT_API bool lt_cuda_event_query(lt_cuda *cuda, int device, lt_cuda_event event, 
 LT_API bool lt_cuda_elapsed(lt_cuda *cuda, int device, lt_cuda_event from, lt_cuda_event to,
                             float *milliseconds);
 
-/* From here on, what goes to the stream is recorded instead of run. */
+/*
+** From here on, what goes to the stream is recorded instead of run; so is what goes to streams that
+** wait for its events. One stream records at a time. Memory, kernels and other streams are used as
+** ever meanwhile. What waits for a stream that records, or for its device, fails.
+*/
 LT_API bool lt_cuda_begin_capture(lt_cuda *cuda, int device, lt_cuda_stream stream);
 /*
 ** Ends the recording. Into '*graph': a new executable graph if that is NULL; else the one there is
 ** updated in place where its form is the same, and replaced where it is not ('*updated' says
-** which). After a failure '*graph' is as it was.
+** which). After a failure '*graph' is as it was. A graph keeps nothing of what it uses: memory and
+** kernels must outlive it.
 */
 LT_API bool lt_cuda_end_capture(lt_cuda *cuda, int device, lt_cuda_stream stream,
                                 lt_cuda_graph *graph, bool *updated);
 /* Ends a recording that is not wanted any more. */
 LT_API void lt_cuda_drop_capture(lt_cuda *cuda, int device, lt_cuda_stream stream);
+/* Whether a stream of the device records. */
+LT_API bool lt_cuda_records(const lt_cuda *cuda, int device);
+/* Whether what goes to the stream is recorded: it records, or waited for an event of one that does. */
+LT_API bool lt_cuda_is_recorded(lt_cuda *cuda, int device, lt_cuda_stream stream);
 LT_API bool lt_cuda_replay(lt_cuda *cuda, int device, lt_cuda_graph graph, lt_cuda_stream stream);
 LT_API void lt_cuda_free_graph(lt_cuda *cuda, int device, lt_cuda_graph graph);
 

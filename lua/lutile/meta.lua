@@ -877,11 +877,15 @@ function functions.as_position_independent_swizzle_layout(layout) end
 
 -- Tensors
 
----An offset and a layout over elements in memory.
+---An offset and a layout over elements in memory. t:close(), t:free() and the end of a variable
+---with <close> give pinned memory and memory of a device back, and so end all tensors over it;
+---other memory of the host stays until it is collected. It may be done any number of times.
 ---@class lutile.Tensor: lutile.Value
 ---@field data lutile.Buffer|lutile.cuda.Buffer
 ---@field to fun(t: lutile.Tensor, place: lutile.cuda.Place, stream?: any): lutile.Tensor
 ---@field to_host fun(t: lutile.Tensor, stream?: lutile.cuda.Stream): lutile.Tensor
+---@field close fun(t: lutile.Tensor)
+---@field free fun(t: lutile.Tensor)
 ---@field dtype lutile.dtype
 ---@operator call: number|lutile.Tensor
 
@@ -890,6 +894,8 @@ function functions.as_position_independent_swizzle_layout(layout) end
 ---@field dtype lutile.dtype
 ---@field space "gmem"|"smem"|"rmem"
 ---@field bytes fun(self: lutile.Buffer): string
+---@field close fun(self: lutile.Buffer) pinned memory is pinned no more, and not to be used
+---@field free fun(self: lutile.Buffer) the same
 
 ---@alias lutile.dtype
 ---| "f64"|"f32"|"tf32"|"f16"|"bf16"|"e4m3"|"e5m2"|"e3m2"|"e2m3"|"e2m1"|"ue8m0"|"ue4m3"
@@ -1992,9 +1998,17 @@ function DeviceBuffer:size() end
 ---@param stream? lutile.cuda.Stream
 function DeviceBuffer:fill(byte, stream) end
 
----Gives the memory back. It may be called any number of times.
+---Gives the memory back, after work that uses it. It may be called any number of times.
 function DeviceBuffer:free() end
 
+---The same.
+function DeviceBuffer:close() end
+
+---Work on a stream is done in its order. Streams run side by side: none waits for another, nor for
+---the default stream, where work goes that is given no stream, nor that one for them. (They are
+---CUDA's non-blocking streams, as PyTorch's are; CuPy's wait for the default stream unless
+---non_blocking.) Order between them comes from events, stream:wait(event), or from waiting on the
+---host. Copies without a stream that end on the host wait for all work on the device first.
 ---@class lutile.cuda.Stream
 local Stream = {}
 
@@ -2017,13 +2031,18 @@ function Stream:query() end
 ---@param event lutile.cuda.Event
 function Stream:wait(event) end
 
----The graph of what f(stream) does on the stream, which is recorded and not done.
+---The graph of what f(stream) does on the stream, which is recorded and not done: launches, fills,
+---copies on devices and copies from and to pinned memory, whose elements count when the graph is
+---launched. So is what goes to other streams that wait for an event of the stream; the stream is to
+---wait for it in turn. The graph keeps all memory that this uses, and what lies between for copies.
+---One stream records at a time; while one does, nothing waits for it or for its device.
 ---@param f fun(stream: lutile.cuda.Stream)
 ---@return lutile.cuda.Graph
 function Stream:capture(f) end
 
----A graph that is being recorded keeps these values, as it keeps the arguments of launches: for
----tensors that a kernel reaches by addresses in memory. Nothing else happens.
+---A graph that is being recorded keeps these values, and the elements of lists, as it keeps what
+---launches and copies use: for tensors that a kernel reaches by addresses in memory. Nothing else
+---happens.
 function Stream:keep(...) end
 
 ---Frees it. It may be called any number of times.
@@ -2055,11 +2074,12 @@ function Event:close() end
 ---@class lutile.cuda.Graph
 local Graph = {}
 
----Does all that was recorded.
+---Does all that was recorded. It raises where memory that the graph uses was freed by name.
 ---@param stream? lutile.cuda.Stream
 function Graph:launch(stream) end
 
----Records anew: true where the graph was updated in place, false where it was replaced.
+---Records anew: true where the graph was updated in place, false where it was replaced. The graph
+---keeps what the new recording uses instead of the old.
 ---@param stream lutile.cuda.Stream
 ---@param f fun(stream: lutile.cuda.Stream)
 ---@return boolean
@@ -2081,14 +2101,21 @@ function Graph:close() end
 ---@field options? string[] NVRTC's
 ---@field device? lutile.cuda.Place device 0
 
+---Up to three extents, 1 where they are left out: { 8, 2 } or { x = 8, y = 2 }.
+---@class lutile.cuda.Dim3
+---@field [integer] integer
+---@field x? integer
+---@field y? integer
+---@field z? integer
+
 ---@class lutile.cuda.LaunchOptions
----@field grid? integer|integer[]    blocks: 1
----@field block? integer|integer[]   threads: 1
----@field cluster? integer|integer[] blocks of a cluster
----@field shared? integer            bytes of dynamic shared memory
----@field stream? lutile.cuda.Stream the legacy stream
----@field dependent? boolean         programmatic dependent launch
----@field cooperative? boolean       all blocks are there at once
+---@field grid? integer|lutile.cuda.Dim3    blocks: 1
+---@field block? integer|lutile.cuda.Dim3   threads: 1
+---@field cluster? integer|lutile.cuda.Dim3 blocks of a cluster
+---@field shared? integer                   bytes of dynamic shared memory
+---@field stream? lutile.cuda.Stream        the default stream
+---@field dependent? boolean                programmatic dependent launch
+---@field cooperative? boolean              all blocks are there at once
 
 ---@class lutile.cuda.Resources
 ---@field registers integer
@@ -2168,29 +2195,34 @@ function cuda.info() end
 ---@return lutile.cuda.Cache
 function cuda.cache() end
 
----How many kernels were compiled, came from_disk or from_memory; loads and launches.
+---How many kernels were compiled, came from_disk or from_memory; loads, and launches, not counting
+---what streams record.
 ---@return table<string, integer>
 function cuda.statistics() end
 
 ---Waits for all work on a device.
----@param device? integer
+---@param device? lutile.cuda.Place
 function cuda.synchronize(device) end
 
----Memory of a device, of any content: so many bytes, or elements of a type.
+---Memory of a device, of any content: so many bytes, or elements of a type. Where a device is full,
+---here and in all else that needs memory of it, garbage is collected and it is tried once more.
 ---@param dtype lutile.dtype|integer
 ---@param count? integer|lutile.cuda.Place
 ---@param device? lutile.cuda.Place
 ---@return lutile.cuda.Buffer
 function cuda.alloc(dtype, count, device) end
 
----A tensor with memory of its own on a device, or over a buffer.
+---A tensor with memory of its own on a device, or over a buffer. t:close() and the end of a
+---variable with <close> give the memory back, with all tensors over it; t:to(cuda) of a tensor that
+---is there already is the tensor itself.
 ---@param data lutile.dtype|lutile.cuda.Buffer
 ---@param layout lutile.Operand
 ---@param device? lutile.cuda.Place
 ---@return lutile.Tensor
 function cuda.tensor(data, layout, device) end
 
----A tensor of the host in pinned memory.
+---A tensor of the host in pinned memory, until it is collected, closed or freed; that waits for
+---copies that use it.
 ---@param dtype lutile.dtype
 ---@param layout lutile.Operand
 ---@param device? lutile.cuda.Place
@@ -2202,20 +2234,28 @@ function cuda.pinned(dtype, layout, device) end
 ---@return boolean
 function cuda.is_device_tensor(t) end
 
----The tensor on a device, with the same layout: t:to(cuda).
+---The tensor on a device, with the same layout: t:to(cuda). Without a stream it is there on return.
+---With one, pinned memory may be read after that; other memory of the host has been read. From
+---another device it waits for that device.
 ---@param t lutile.Tensor
 ---@param place? lutile.cuda.Place
 ---@param stream? lutile.cuda.Stream
 ---@return lutile.Tensor
 function cuda.to(t, place, stream) end
 
----The tensor in memory of the host, with the same layout: t:to_host().
+---The tensor in memory of the host, with the same layout: t:to_host(). It waits: for the stream, or
+---without one for the device. cuda.copy into pinned memory does not.
 ---@param t lutile.Tensor
 ---@param stream? lutile.cuda.Stream
 ---@return lutile.Tensor
 function cuda.to_host(t, stream) end
 
----Copies between tensors of any layouts of one size, wherever they are.
+---Copies between tensors of any layouts of one size, wherever they are. On a stream the host does
+---not wait for copies within a device, from pinned memory, and into pinned memory where the layouts
+---are equal: such memory is not to be written, or read, before stream:synchronize(), an event, or
+---stream:query(). Copies into other memory of the host, and from another device, wait. Without a
+---stream, copies into memory of the host wait for the device before and after, copies from it until
+---they are done.
 ---@param source lutile.Tensor
 ---@param target lutile.Tensor
 ---@param stream? lutile.cuda.Stream

@@ -280,8 +280,8 @@ describe("on a device,", function()
     local _, total = cuda.memory()
     local ok, message = pcall(cuda.alloc, 2 * total)
     assert.is_false(ok)
-    assert.matches("CUDA_ERROR_OUT_OF_MEMORY %(out of memory%): %d+ bytes wanted on device 0, "
-      .. "which has %d+ of %d+ free", message)
+    assert.matches("CUDA_ERROR_OUT_OF_MEMORY %(out of memory%) for %d+ bytes on device 0; device 0 "
+      .. "has %d+ of %d+ bytes free, %d+ are held here", message)
   end)
 
   it_runs("an illegal address names the launch, and ends the process well", function()

@@ -60,10 +60,15 @@ print(cuda.available(), cuda.count(), cuda.device(1))
 local d = cuda.device()
 print(d.multiprocessors, d.shared_memory, d.shared_memory_most, d.l2_cache, d.memory)
 try(cuda.device, 2)
+cuda.synchronize()
+cuda.synchronize(cuda)
+cuda.synchronize(1)
+cuda.synchronize(cuda.device(1))
+try(cuda.synchronize, "1")
 ]], { FAKE_CUDA_DEVICES = 2 })
     assert.same({ "true\t2\tdevice 1: Fake 1, compute capability 8.0",
-      "108\t49152\t166912\t41943040\t1073741824", "no device 2: there are 2, from 0 on" },
-      lines(result.out))
+      "108\t49152\t166912\t41943040\t1073741824", "no device 2: there are 2, from 0 on",
+      "a device expected, got string" }, lines(result.out))
   end)
 
   it_pretends("that a plan's kernel is not for are refused", function()
@@ -92,11 +97,62 @@ describe("lutile --cuda-info", function()
     assert.matches("^device 0  Fake 0, compute capability 8.0, 108 multiprocessors, ", out[3])
     assert.equal(("cache     %s: 0 kernels, 0 bytes of at most 512.0 MiB"):format(folder), out[4])
   end)
-  it("says what is missing", function()
-    local result = command.run("--cuda-info", nil, "LUTILE_CUDA=off")
-    assert.matches("^driver    none: ", result.out)
+  it("prints each line where nothing is there, with what is missing", function()
+    local result = command.run("--cuda-info", nil, "LUTILE_CUDA=off LUTILE_CACHE=")
+    local out = lines(result.out)
+    assert.equal(4, #out)
+    assert.matches("^driver    none: %w", out[1])
+    assert.matches("^NVRTC     none: %w", out[2])
+    assert.matches("^devices   none: %w", out[3])
+    assert.matches("^cache     ", out[4])
     assert.equal(0, result.code)
   end)
+  it_pretends("prints the cache without NVRTC, and why there is no device", function()
+    local folder = support.new_folder()
+    local result = command.run("--cuda-info", nil, ("LUTILE_LIBCUDA=%s LUTILE_CACHE=%s "
+      .. "LUTILE_NVRTC=/nowhere/at/all FAKE_CUDA_DEVICES=0"):format(support.fake_driver(), folder))
+    support.remove_folder(folder)
+    local out = lines(result.out)
+    assert.matches("^driver    CUDA 13", out[1])
+    assert.matches("^NVRTC     none: .*/nowhere/at/all", out[2])
+    assert.equal("devices   none: the NVIDIA driver knows no device", out[3])
+    assert.matches("^cache     " .. folder .. ": 0 kernels, ", out[4])
+  end)
+end)
+
+-- By files that are no library, and are named when they cannot be opened.
+describe("NVRTC is looked for", function()
+  local root
+
+  setup(function()
+    root = support.new_folder()
+    for _, file in ipairs { "both/lib64/libnvrtc.so.12", "both/lib64/libnvrtc.so.13",
+      "old/lib64/libnvrtc.so.12", "targets/targets/x86_64-linux/lib/libnvrtc.so.12",
+      "new/lib64/libnvrtc.so.13" } do
+      os.execute(("mkdir -p %s/%s && touch %s/%s"):format(root, file:match "^(.*)/", root, file))
+    end
+  end)
+  teardown(function() support.remove_folder(root) end)
+
+  for _, case in ipairs {
+    { "CUDA_HOME=ROOT/old LD_LIBRARY_PATH=ROOT/new/lib64", "old", 12,
+      "in a toolkit that is named, whatever its version" },
+    { "CUDA_PATH=ROOT/old LD_LIBRARY_PATH=ROOT/new/lib64", "old", 12, "in CUDA_PATH too" },
+    { "CUDA_HOME=ROOT/old CUDA_PATH=ROOT/new", "old", 12, "in CUDA_HOME before CUDA_PATH" },
+    { "CUDA_HOME=ROOT/both", "both", 13, "by the newer name first" },
+    { "CUDA_HOME=ROOT/targets", "targets", 12, "in all folders of a toolkit" },
+    { "CUDA_HOME=ROOT/none LD_LIBRARY_PATH=ROOT/none:ROOT/old/lib64:ROOT/new/lib64", "old", 12,
+      "in the loader's path next, folder by folder" },
+    { "LD_LIBRARY_PATH=:ROOT/new/lib64:ROOT/old/lib64", "new", 13, "in the first that has it" },
+  } do
+    support.with_cuda(it, pending)(case[4], function()
+      local result = command.run("-e 'print(lutile.cuda.info().compiler_reason)'", nil,
+        "CUDA_HOME= CUDA_PATH= LD_LIBRARY_PATH= " .. case[1]:gsub("ROOT", root))
+      local wanted = ("NVRTC cannot be opened: .*%s/%s/.*libnvrtc%%.so%%.%d: "):format(root,
+        case[2], case[3])
+      assert.matches(wanted, result.out)
+    end)
+  end
 end)
 
 describe("memory", function()
@@ -177,8 +233,9 @@ try(cuda.alloc, -1)
 try(cuda.alloc, "f33", 1)
 ]]
     local out = lines(result.out)
-    assert.equal("cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory): 1073741824 bytes wanted on "
-      .. "device 0, which has 536870912 of 1073741824 free; 536870912 are held here", out[1])
+    assert.equal("cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory) for 1073741824 bytes on "
+      .. "device 0; device 0 has 536870912 of 1073741824 bytes free, 536870912 are held here",
+      out[1])
     assert.equal("4 bytes wanted on device 0, where 536870912 are held here of at most 536870912",
       out[2])
     assert.equal("cuda.alloc: -1 elements cannot be had", out[3])
@@ -203,6 +260,80 @@ print(cuda.used())
       "bad argument #1 to '?' (the buffer was freed)",
       "bad argument #1 to 'len' (the buffer was freed)", "0" },
       lines((result.out:gsub("calling 'len' on bad self", "bad argument #1 to '?'"))))
+  end)
+
+  it_pretends("tensors are closed, with all tensors over their memory, and by any name", function()
+    local result = run [[
+local launch = cuda.compile { name = "f", source = 'extern "C" __global__ void f(int *p) {}' }
+  :launch {}
+local t = cuda.tensor("s32", { 4, 8 })
+local part = t(lutile._, 1)
+do local u <close> = cuda.tensor("f32", 4) end
+print(cuda.used())
+t:close()
+t:close()
+t:free()
+t.data:close()
+print(cuda.used(), t.data)
+try(launch, part)
+try(cuda.to_host, t)
+try(cuda.to, t, cuda)
+try(cuda.copy, t, make_tensor("s32", { 4, 8 }))
+try(cuda.copy, make_tensor("s32", 4), part)
+try(cuda.prepare_copy, t, t)
+try(function() return t(0) end)
+local host <close> = make_tensor("s32", 4)
+host:close()
+host[0] = 5
+print(host(0))
+]]
+    assert.same({ "128", "0\tdevice 0 ptr[s32] of 32 (freed)",
+      "kernel 'f': argument 1 ('p'): its memory was freed",
+      "to_host: the tensor's memory was freed", "to: the tensor's memory was freed",
+      "copy: source: the tensor's memory was freed", "copy: target: the tensor's memory was freed",
+      "prepare_copy: source: the tensor's memory was freed",
+      "tensor lies in memory that the host cannot reach: copy it to the host first", "5" },
+      lines((result.out:gsub("%S+:%d+: (kernel)", "%1"))))
+  end)
+
+  it_pretends("pinned memory is closed, and is of no use then", function()
+    local result = run [[
+local d = cuda.tensor("s32", 4)
+do local h <close> = cuda.pinned("s32", 4) end
+do local h <close> = cuda.pinned("s32", 4).data end
+local h = cuda.pinned("s32", 4)
+local view = h(lutile.parse "2:2")
+h:free()
+h:close()
+h.data:free()
+print(h.data)
+try(function() return view(0) end)
+try(function() h[0] = 1 end)
+try(function() return h.data:bytes() end)
+try(cuda.to, h, cuda)
+try(cuda.copy, h, d)
+try(cuda.copy, d, h)
+]]
+    assert.same({ "gmem_ptr[s32] of 4 (freed)", "tensor lies in memory that was freed",
+      "tensor lies in memory that was freed", "bytes: the buffer was freed",
+      "to: the tensor's memory was freed", "copy: source: the tensor's memory was freed",
+      "copy: target: the tensor's memory was freed" }, lines(result.out))
+    assert.equal(3, support.count(result.log, "unpin"))
+  end)
+
+  it_pretends("copies name a stream that is none by the function that was called", function()
+    local result = run [[
+local h, d, s = make_tensor("s32", 4), cuda.tensor("s32", 4), cuda.stream()
+s:close()
+try(cuda.copy, h, d, 5)
+try(cuda.copy, d, h, s)
+try(cuda.to, h, cuda, {})
+try(cuda.to_host, d, s)
+try(cuda.prepare_copy, d, d, s)
+]]
+    assert.same({ "copy: stream expected, got number", "copy: the stream is closed",
+      "to: stream expected, got table", "to_host: the stream is closed",
+      "prepare_copy: the stream is closed" }, lines(result.out))
   end)
 
   -- LT053
@@ -399,12 +530,32 @@ try(cuda.limit, -1)
     assert.matches("^launch: no option 'blok'", out[4])
     assert.equal("launch: shared is a number of bytes", out[5])
     assert.equal("launch: cluster extent 2 does not divide grid extent 3", out[6])
-    assert.matches("lutile stream expected", out[7])
+    assert.equal("launch: stream is a lutile stream, not 5", out[7])
     assert.equal("launch: dependent is true or false, not 5", out[8])
     assert.matches("a block has from 1 to 1024 threads", out[9])
     assert.matches("a block has from 1 to 1024 threads", out[10])
     assert.matches("a number of bytes expected", out[11])
     assert.matches("a number of bytes expected", out[12])
+  end)
+
+  it_pretends("take extents as CUDA's dim3 has them", function()
+    local result = run [[
+local k = cuda.compile { name = "f", source = 'extern "C" __global__ void f() {}' }
+k:launch { grid = { x = 8, y = 2 }, block = { z = 3 } } ()
+k:launch { grid = { 4, z = 2 }, block = { 16, 2, 1 } } ()
+try(k.launch, k, { grid = { x = 8, w = 2 } })
+try(k.launch, k, { block = { X = 8 } })
+try(k.launch, k, { block = { 8, x = 8 } })
+try(k.launch, k, { block = { [0] = 8 } })
+try(k.launch, k, { block = { y = 0 } })
+]]
+    assert.equal(1, support.count(result.log, "launch 8x2x1 1x1x3 0"))
+    assert.equal(1, support.count(result.log, "launch 4x1x2 16x2x1 0"))
+    local form = " has up to three extents, as {8, 2} or {x = 8, y = 2}, not "
+    assert.same({ "launch: grid" .. form .. "'w'", "launch: block" .. form .. "'X'",
+      "launch: block has the extent x twice", "launch: block" .. form .. "'0'",
+      "launch: block has extents from 1 on, not 0" },
+      lines((result.out:gsub("%S+:%d+: (launch)", "%1"))))
   end)
 
   -- LT073
@@ -438,7 +589,7 @@ try(cuda.synchronize)
   end)
 end)
 
-describe("streams and graphs", function()
+describe("streams", function()
   -- LT067
   it_pretends("two streams share one kernel", function()
     local result = run [[
@@ -460,55 +611,6 @@ try(k.launch, k, { stream = s })
     assert.equal("true\ttrue\t1.5", out[2])
     assert.equal("no error", out[3])
     assert.matches("the stream is closed", out[4])
-  end)
-
-  it_pretends("a graph records, replays, is updated, and keeps what it needs", function()
-    local result = run [[
-local k = cuda.compile { name = "f", source = 'extern "C" __global__ void f(int *p) {}' }
-local s = cuda.stream()
-local g = s:capture(function(stream)
-  k:launch { stream = stream } (cuda.tensor("s32", 100))
-end)
-collectgarbage()
-print(cuda.used())
-g:launch(s)
-g:launch()
-print(g:update(s, function(stream) k:launch { stream = stream } (cuda.tensor("s32", 10)) end))
-collectgarbage()
-print(cuda.used())
-g:close()
-collectgarbage()
-print(cuda.used())
-try(g.launch, g, s)
-try(s.capture, s, function() error "within" end)
-try(s.capture, s, function() s:close() end)
-]]
-    local out = lines(result.out)
-    assert.same({ "400", "true", "40", "0" }, { out[1], out[2], out[3], out[4] })
-    assert.matches("the graph is closed", out[5])
-    assert.matches("within", out[6])
-    assert.matches("the stream was closed while it recorded", out[7])
-    assert.equal(2, support.count(result.log, "launch graph"))
-  end)
-
-  it_pretends("a graph keeps what its stream was told to keep while it recorded", function()
-    local result = run [[
-local k = cuda.compile { name = "f", source = 'extern "C" __global__ void f() {}' }
-local s = cuda.stream()
-s:keep(cuda.tensor("s32", 100))
-collectgarbage()
-print(cuda.used())
-local g = s:capture(function(stream)
-  stream:keep(cuda.tensor("s32", 100), nil, { cuda.tensor("s32", 10) })
-  k:launch { stream = stream } ()
-end)
-collectgarbage()
-print(cuda.used())
-g:close()
-collectgarbage()
-print(cuda.used())
-]]
-    assert.same({ "0", "440", "0" }, lines(result.out))
   end)
 end)
 

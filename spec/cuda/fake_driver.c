@@ -9,11 +9,13 @@
 **                        driver says of parameters, too, which it else does not know
 **   FAKE_CUDA_FAULT      an error number that synchronizing gives after a launch
 **   FAKE_CUDA_FAIL       "cuGraphLaunch=2": the call gives this error instead of doing its work;
-**                        "cuGraphLaunch=2,5" from the fifth time on; more of them after ";"
+**                        "cuGraphLaunch=2,5" from the fifth time on, "cuGraphLaunch=2,5-6" the
+**                        fifth and the sixth; more of them after ";"
 **   FAKE_CUDA_CAPTURING  1: every stream is recorded, by somebody else
 **   FAKE_CUDA_TIMES      milliseconds that launches take by their dynamic shared memory,
 **                        "0=0.1,1024=2": what events tell, which are else always 1.5 apart
 */
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +31,10 @@ enum {
   OPERATING_SYSTEM = 304,
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
-  NOT_SUPPORTED = 801
+  NOT_SUPPORTED = 801,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_UNJOINED = 904,
+  CAPTURED_EVENT = 907
 };
 
 typedef struct allocation {
@@ -40,8 +45,7 @@ typedef struct allocation {
 static allocation *allocations;
 static size_t used;
 static int launches;
-static void *recorded;                  /* the stream that is captured */
-static double recorded_time, clock_now; /* milliseconds: of what is captured, of all streams */
+static double clock_now; /* milliseconds, of all streams */
 static void *current;
 static int contexts[16];
 
@@ -72,7 +76,9 @@ static int failure(const char *call, unsigned count) {
     if (strncmp(text, call, length) != 0 || text[length] != '=') continue;
     char *end;
     int error = (int)strtol(text + length + 1, &end, 10);
-    return count + 1 < (*end == ',' ? strtoul(end + 1, NULL, 10) : 1) ? SUCCESS : error;
+    unsigned long first = *end == ',' ? strtoul(end + 1, &end, 10) : 1;
+    unsigned long last = *end == '-' ? strtoul(end + 1, &end, 10) : ULONG_MAX;
+    return count + 1 < first || count + 1 > last ? SUCCESS : error;
   }
   return SUCCESS;
 }
@@ -101,18 +107,100 @@ static double time_of(unsigned shared) {
   return 1;
 }
 
-static void pass_time(const void *stream, double milliseconds) {
-  if (recorded != NULL && stream == recorded)
-    recorded_time += milliseconds;
+/* ---- What is captured ------------------------------------------------------------------------- */
+
+/* A copy or a fill that a graph does. */
+typedef struct transfer {
+  struct transfer *next;
+  void *to;
+  const void *from; /* NULL: a fill */
+  unsigned char byte;
+  size_t size;
+} transfer;
+
+typedef struct graph {
+  double time; /* milliseconds */
+  int launches;
+  transfer *first, **last;
+} graph;
+
+typedef struct stream {
+  struct stream *next;
+  int is_captured;
+} stream;
+
+typedef struct event {
+  double time; /* when it was recorded */
+  int is_captured;
+} event;
+
+static stream *streams;
+static graph *captured; /* NULL: nothing is */
+static void *capturing; /* the context of what is */
+
+static graph *new_graph(double time) {
+  graph *g = calloc(1, sizeof *g);
+  if (g == NULL) return NULL;
+  g->time = time;
+  g->last = &g->first;
+  return g;
+}
+
+static void empty_graph(graph *g) {
+  while (g->first != NULL) {
+    transfer *t = g->first;
+    g->first = t->next;
+    free(t);
+  }
+  g->last = &g->first;
+}
+
+static void add_transfer(graph *g, transfer t) {
+  transfer *own = malloc(sizeof *own);
+  if (own == NULL) return;
+  *own = t;
+  own->next = NULL;
+  *g->last = own;
+  g->last = &own->next;
+}
+
+static void copy_graph(graph *to, const graph *from) {
+  empty_graph(to);
+  to->time = from->time;
+  to->launches = from->launches;
+  for (const transfer *t = from->first; t != NULL; t = t->next) add_transfer(to, *t);
+}
+
+static int is_captured(const void *s) {
+  return captured != NULL && s != NULL && ((const stream *)s)->is_captured;
+}
+
+static void pass_time(const void *s, double milliseconds) {
+  if (is_captured(s))
+    captured->time += milliseconds;
   else
     clock_now += milliseconds;
 }
 
-/* Graphs and events are the time that they take, and at which they were recorded. */
-static void *new_time(double milliseconds) {
-  double *time = malloc(sizeof *time);
-  if (time != NULL) *time = milliseconds;
-  return time;
+static void count_launch(const void *s) {
+  if (is_captured(s))
+    captured->launches++;
+  else
+    launches++;
+}
+
+static int do_transfer(const transfer *t) {
+  if (t->from != NULL)
+    memcpy(t->to, t->from, t->size);
+  else
+    memset(t->to, t->byte, t->size);
+  return SUCCESS;
+}
+
+static int transfer_on(const void *s, transfer t) {
+  if (!is_captured(s)) return do_transfer(&t);
+  add_transfer(captured, t);
+  return SUCCESS;
 }
 
 /* ---- Devices -------------------------------------------------------------------------------- */
@@ -226,6 +314,7 @@ API int cuCtxPopCurrent_v2(void **context) {
 
 API int cuCtxSynchronize(void) {
   MAY_FAIL();
+  if (captured != NULL && capturing == current) return CAPTURE_UNSUPPORTED;
   return fault();
 }
 
@@ -246,6 +335,9 @@ static const struct {
     {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {OPERATING_SYSTEM, "CUDA_ERROR_OPERATING_SYSTEM", "OS call failed"},
+    {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "not permitted in a capture"},
+    {CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "unjoined work"},
+    {CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT", "not permitted on a captured event"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}};
 
 static int find_error(int error, const char **text, int wants_name) {
@@ -301,45 +393,61 @@ API int cuMemGetInfo_v2(size_t *available, size_t *total) {
   return SUCCESS;
 }
 
+/* Memory that is pinned: at most so many at once. */
+static struct {
+  const unsigned char *memory;
+  size_t size;
+} pinned[64];
+
 API int cuMemHostRegister_v2(void *p, size_t size, unsigned flags) {
   MAY_FAIL();
   (void)flags;
   if ((uintptr_t)p % 4096 != 0 || size % 4096 != 0) return INVALID_VALUE;
-  return note_call("pin");
+  for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++) {
+    if (pinned[i].memory != NULL) continue;
+    pinned[i].memory = p;
+    pinned[i].size = size;
+    return note_call("pin");
+  }
+  return OUT_OF_MEMORY;
 }
 
 API int cuMemHostUnregister(void *p) {
   MAY_FAIL();
-  (void)p;
+  for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++)
+    if (pinned[i].memory == p) pinned[i].memory = NULL;
   return note_call("unpin");
+}
+
+static int is_pinned(const void *p, size_t size) {
+  for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++) {
+    const unsigned char *memory = pinned[i].memory, *bytes = p;
+    if (memory != NULL && bytes >= memory && bytes + size <= memory + pinned[i].size) return 1;
+  }
+  return 0;
 }
 
 API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream) {
   MAY_FAIL();
-  (void)stream;
-  memcpy((void *)(uintptr_t)to, from, size);
-  return SUCCESS;
+  if (is_captured(stream) && !is_pinned(from, size)) return CAPTURE_UNSUPPORTED;
+  return transfer_on(stream, (transfer){NULL, (void *)(uintptr_t)to, from, 0, size});
 }
 
 API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream) {
   MAY_FAIL();
-  (void)stream;
-  memcpy(to, (const void *)(uintptr_t)from, size);
-  return SUCCESS;
+  if (is_captured(stream) && !is_pinned(to, size)) return CAPTURE_UNSUPPORTED;
+  return transfer_on(stream, (transfer){NULL, to, (const void *)(uintptr_t)from, 0, size});
 }
 
 API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, void *stream) {
   MAY_FAIL();
-  (void)stream;
-  memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
-  return SUCCESS;
+  return transfer_on(
+      stream, (transfer){NULL, (void *)(uintptr_t)to, (const void *)(uintptr_t)from, 0, size});
 }
 
 API int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t size, void *stream) {
   MAY_FAIL();
-  (void)stream;
-  memset((void *)(uintptr_t)to, byte, size);
-  return SUCCESS;
+  return transfer_on(stream, (transfer){NULL, (void *)(uintptr_t)to, NULL, byte, size});
 }
 
 /* ---- What launches pass --------------------------------------------------------------------- */
@@ -378,58 +486,68 @@ API int cuFuncGetParamInfo(void *function, size_t i, size_t *offset, size_t *siz
 
 /* ---- Streams, events, graphs ---------------------------------------------------------------- */
 
-API int cuStreamCreate(void **stream, unsigned flags) {
+API int cuStreamCreate(void **out, unsigned flags) {
   MAY_FAIL();
   (void)flags;
-  *stream = malloc(1);
+  stream *s = calloc(1, sizeof *s);
+  if (s == NULL) return OUT_OF_MEMORY;
+  s->next = streams;
+  streams = s;
+  *out = s;
   return note_call("stream");
 }
 
-API int cuStreamDestroy_v2(void *stream) {
+API int cuStreamDestroy_v2(void *s) {
   MAY_FAIL();
-  free(stream);
-  return note_call("destroy stream");
+  for (stream **at = &streams; *at != NULL; at = &(*at)->next) {
+    if (*at != s) continue;
+    *at = (*at)->next;
+    free(s);
+    return note_call("destroy stream");
+  }
+  return INVALID_VALUE;
 }
 
-API int cuStreamSynchronize(void *stream) {
+API int cuStreamSynchronize(void *s) {
   MAY_FAIL();
-  (void)stream;
-  return fault();
+  return is_captured(s) ? CAPTURE_UNSUPPORTED : fault();
 }
 
-API int cuStreamQuery(void *stream) {
+API int cuStreamQuery(void *s) {
   MAY_FAIL();
-  (void)stream;
-  return SUCCESS;
+  return is_captured(s) ? CAPTURE_UNSUPPORTED : SUCCESS;
 }
 
-API int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+/* What waits for an event that was captured is captured too. */
+API int cuStreamWaitEvent(void *s, void *e, unsigned flags) {
   MAY_FAIL();
-  (void)stream;
-  (void)event;
   (void)flags;
+  if (captured != NULL && s != NULL && ((const event *)e)->is_captured)
+    ((stream *)s)->is_captured = 1;
   return SUCCESS;
 }
 
-API int cuStreamBeginCapture_v2(void *stream, int mode) {
+API int cuStreamBeginCapture_v2(void *s, int mode) {
   MAY_FAIL();
   (void)mode;
-  recorded = stream;
-  recorded_time = 0;
+  captured = new_graph(0);
+  capturing = current;
+  ((stream *)s)->is_captured = 1;
   return note_call("begin capture");
 }
 
-API int cuStreamEndCapture(void *stream, void **graph) {
+API int cuStreamEndCapture(void *s, void **out) {
   MAY_FAIL();
-  (void)stream;
-  recorded = NULL;
-  *graph = new_time(recorded_time);
+  (void)s;
+  for (stream *each = streams; each != NULL; each = each->next) each->is_captured = 0;
+  *out = captured;
+  captured = NULL;
   return note_call("end capture");
 }
 
-API int cuStreamIsCapturing(void *stream, int *status) {
+API int cuStreamIsCapturing(void *s, int *status) {
   MAY_FAIL();
-  *status = recorded != NULL && stream == recorded ? 1 : (int)setting("FAKE_CUDA_CAPTURING", 0);
+  *status = is_captured(s) ? 1 : (int)setting("FAKE_CUDA_CAPTURING", 0);
   return SUCCESS;
 }
 
@@ -439,10 +557,10 @@ API int cuThreadExchangeStreamCaptureMode(int *mode) {
   return SUCCESS;
 }
 
-API int cuGraphCreate(void **graph, unsigned flags) {
+API int cuGraphCreate(void **out, unsigned flags) {
   MAY_FAIL();
   (void)flags;
-  *graph = new_time(0);
+  *out = new_graph(0);
   return note_call("create graph");
 }
 
@@ -462,13 +580,14 @@ static int note_node(const char *what, const node_parameters *p) {
   return SUCCESS;
 }
 
-API int cuGraphAddKernelNode_v2(void **node, void *graph, const void *dependencies, size_t count,
+API int cuGraphAddKernelNode_v2(void **node, graph *g, const void *dependencies, size_t count,
                                 const node_parameters *parameters) {
   MAY_FAIL();
   (void)dependencies;
   (void)count;
-  *node = graph;
-  *(double *)graph = time_of(parameters->shared);
+  *node = g;
+  g->time = time_of(parameters->shared);
+  g->launches = 1;
   return note_node("node", parameters);
 }
 
@@ -489,75 +608,81 @@ API int cuGraphKernelNodeSetAttribute(void *node, int attribute, const unsigned 
   return note_call(line);
 }
 
-API int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+API int cuGraphInstantiateWithFlags(graph **executable, const graph *g, unsigned long long flags) {
   MAY_FAIL();
   (void)flags;
-  *executable = new_time(*(const double *)graph);
+  *executable = new_graph(0);
+  copy_graph(*executable, g);
   return note_call("instantiate");
 }
 
-API int cuGraphExecUpdate_v2(void *executable, void *graph, void *info) {
+API int cuGraphExecUpdate_v2(graph *executable, const graph *g, void *info) {
   MAY_FAIL();
   (void)info;
-  *(double *)executable = *(const double *)graph;
+  copy_graph(executable, g);
   return note_call("update graph");
 }
 
-API int cuGraphLaunch(void *executable, void *stream) {
+API int cuGraphLaunch(const graph *executable, void *s) {
   MAY_FAIL();
-  pass_time(stream, *(const double *)executable);
+  if (is_captured(s)) return CAPTURE_UNSUPPORTED;
+  pass_time(s, executable->time);
+  launches += executable->launches;
+  for (const transfer *t = executable->first; t != NULL; t = t->next) do_transfer(t);
   return note_call("launch graph");
 }
 
-API int cuGraphExecDestroy(void *executable) {
+API int cuGraphExecDestroy(graph *executable) {
   MAY_FAIL();
+  empty_graph(executable);
   free(executable);
   return note_call("destroy executable");
 }
 
-API int cuGraphDestroy(void *graph) {
+API int cuGraphDestroy(graph *g) {
   MAY_FAIL();
-  free(graph);
+  empty_graph(g);
+  free(g);
   return note_call("destroy graph");
 }
 
-API int cuEventCreate(void **event, unsigned flags) {
+API int cuEventCreate(void **out, unsigned flags) {
   MAY_FAIL();
   (void)flags;
-  *event = new_time(clock_now);
+  event *e = calloc(1, sizeof *e);
+  if (e == NULL) return OUT_OF_MEMORY;
+  e->time = clock_now;
+  *out = e;
   return SUCCESS;
 }
 
-API int cuEventDestroy_v2(void *event) {
+API int cuEventDestroy_v2(void *e) {
   MAY_FAIL();
-  free(event);
+  free(e);
   return SUCCESS;
 }
 
-API int cuEventRecord(void *event, void *stream) {
+API int cuEventRecord(event *e, void *s) {
   MAY_FAIL();
-  (void)stream;
-  *(double *)event = clock_now;
+  e->time = clock_now;
+  e->is_captured = is_captured(s);
   return SUCCESS;
 }
 
-API int cuEventQuery(void *event) {
+API int cuEventQuery(const event *e) {
   MAY_FAIL();
-  (void)event;
-  return SUCCESS;
+  return e->is_captured ? CAPTURED_EVENT : SUCCESS;
 }
 
-API int cuEventSynchronize(void *event) {
+API int cuEventSynchronize(const event *e) {
   MAY_FAIL();
-  (void)event;
-  return fault();
+  return e->is_captured ? CAPTURED_EVENT : fault();
 }
 
-API int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
+API int cuEventElapsedTime(float *milliseconds, const event *from, const event *to) {
   MAY_FAIL();
   *milliseconds = 1.5f;
-  if (getenv("FAKE_CUDA_TIMES") != NULL)
-    *milliseconds = (float)(*(const double *)to - *(const double *)from);
+  if (getenv("FAKE_CUDA_TIMES") != NULL) *milliseconds = (float)(to->time - from->time);
   return SUCCESS;
 }
 
@@ -658,7 +783,6 @@ API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function,
 static int note_launch(const unsigned grid[3], const unsigned block[3], unsigned shared,
                        void **arguments) {
   char line[160];
-  launches++;
   snprintf(line, sizeof line, "launch %ux%ux%u %ux%ux%u %u", grid[0], grid[1], grid[2], block[0],
            block[1], block[2], shared);
   note(line);
@@ -674,6 +798,7 @@ API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigne
   (void)function;
   (void)extra;
   pass_time(stream, time_of(shared));
+  count_launch(stream);
   return note_launch(grid, block, shared, arguments);
 }
 
@@ -700,5 +825,6 @@ API int cuLaunchKernelEx(const launch_config *config, void *function, void **arg
     note(line);
   }
   pass_time(config->stream, time_of(config->shared));
+  count_launch(config->stream);
   return note_launch(config->grid, config->block, config->shared, arguments);
 }

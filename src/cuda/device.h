@@ -147,12 +147,34 @@ struct lt_cuda_kernel {
 
 #define LTD_BUCKETS 64
 
-/* What was launched last, for messages. */
+/* The kernels of a graph, each once, in the order of their first launches. */
+#define LTD_NAMED_KERNELS 8
+typedef struct ltD_kernels {
+  const lt_cuda_kernel *list[LTD_NAMED_KERNELS]; /* the first of them */
+  size_t count;                                  /* more than those: at least one is left out */
+} ltD_kernels;
+
+/* What was launched last, for messages: a kernel or a graph. */
 typedef struct ltD_last_launch {
-  const lt_cuda_kernel *kernel; /* NULL: nothing yet */
+  const lt_cuda_kernel *kernel; /* NULL: none */
   int device;
   lt_cuda_launch launch;
+  bool is_graph;
+  ltD_kernels kernels; /* of the graph */
 } ltD_last_launch;
+
+/* What memory there was when a call had too little. */
+typedef struct ltD_shortage {
+  int device;
+  size_t available, total; /* total 0: not known */
+} ltD_shortage;
+
+/* What a stream records; other streams take part that wait for its events. */
+typedef struct ltD_recording {
+  lt_cuda_stream stream; /* NULL: none records */
+  int device;
+  ltD_kernels kernels;
+} ltD_recording;
 
 /*
 ** A launch that repeats, and its graph of one kernel: see repeat.c. Launches have their slot by what
@@ -184,6 +206,11 @@ struct lt_cuda {
   ltD_cache cache;
   lt_cuda_kernel *kernels[LTD_BUCKETS];
   ltD_last_launch last;
+  ltD_recording recording;
+  ltD_shortage shortage;
+  void (*collect)(void *context); /* NULL: nothing is */
+  void *collect_context;
+  bool is_collecting;
   ltD_repeat repeats[LTD_REPEATS];
   bool has_dependents; /* a dependent launch was made */
   lt_cuda_statistics statistics;
@@ -216,6 +243,26 @@ bool ltD_check_for(lt_cuda *cuda, CUresult result, const char *call, const char 
     __attribute__((format(printf, 4, 5)));
 void ltD_warn(lt_cuda *cuda, const char *text);
 
+/* ---- Where memory runs out (shortage.c) -------------------------------------------------------- */
+
+/*
+** result = call, which takes memory. Where there is too little, garbage is collected, whose finalizers
+** may use 'cuda', and the call is made once more; ltD_check then gives the figures. All within the
+** device's context.
+*/
+#define LTD_TAKE(cuda, device, result, call)                                        \
+  do {                                                                              \
+    (result) = (call);                                                              \
+    if ((result) != CUDA_ERROR_OUT_OF_MEMORY) break;                                \
+    ltD_make_room(cuda, device);                                                    \
+    (result) = (call);                                                              \
+    if ((result) != CUDA_ERROR_OUT_OF_MEMORY) (cuda)->shortage = (ltD_shortage){0}; \
+  } while (0)
+
+/* Collects garbage, and notes what memory there is then. */
+void ltD_make_room(lt_cuda *cuda, int device);
+void ltD_collect(lt_cuda *cuda);
+
 /* ---- Libraries (load.c), devices (driver.c) --------------------------------------------------- */
 
 /* Opens the library if that was not tried; false with the error set where it is not there. */
@@ -232,6 +279,9 @@ void ltD_close_libraries(lt_cuda *cuda);
 bool ltD_enter(lt_cuda *cuda, int device, CUcontext *before);
 void ltD_leave(lt_cuda *cuda, int device, CUcontext before);
 void ltD_release_devices(lt_cuda *cuda);
+
+/* A kernel that the recording under way launches (graph.c). */
+void ltD_note_recorded(lt_cuda *cuda, const lt_cuda_kernel *kernel);
 
 /* ---- Kernels (compile.c, nvrtc.c, kernel.c, launch.c, repeat.c) ------------------------------- */
 

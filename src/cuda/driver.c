@@ -99,9 +99,15 @@ bool lt_cuda_get_device(lt_cuda *cuda, int device, lt_cuda_device *out) {
 
 static bool retain(lt_cuda *cuda, int device) {
   ltD_device *d = &cuda->devices[device];
+  CUcontext context;
+  CUresult result;
   if (d->context != NULL) return true;
-  return ltD_check_for(cuda, cuda->driver.cuDevicePrimaryCtxRetain(&d->context, d->device),
-                       "cuDevicePrimaryCtxRetain", " for device %d", device);
+  LTD_TAKE(cuda, device, result, cuda->driver.cuDevicePrimaryCtxRetain(&context, d->device));
+  if (!ltD_check_for(cuda, result, "cuDevicePrimaryCtxRetain", " for device %d", device))
+    return false;
+  if (d->context != NULL) cuda->driver.cuDevicePrimaryCtxRelease_v2(d->device); /* a finalizer's */
+  d->context = context;
+  return true;
 }
 
 bool ltD_enter(lt_cuda *cuda, int device, CUcontext *before) {
@@ -152,36 +158,32 @@ bool lt_cuda_memory(lt_cuda *cuda, int device, size_t *available, size_t *total)
   return ltD_check(cuda, result, "cuMemGetInfo");
 }
 
-static bool fail_full(lt_cuda *cuda, int device, const char *what, size_t size) {
-  size_t available = 0, total = 0;
-  lt_cuda_memory(cuda, device, &available, &total);
-  return ltD_fail(cuda, LT_NO_MEMORY,
-                  "%s: %zu bytes wanted on device %d, which has %zu of %zu free; %zu are held here",
-                  what, size, device, available, total, cuda->devices[device].used);
+static bool is_over(const ltD_device *d, size_t size) {
+  return size > d->limit || d->used > d->limit - size;
+}
+
+/* Fails where the device counts as full, garbage apart. */
+static bool check_limit(lt_cuda *cuda, int device, size_t size) {
+  const ltD_device *d = &cuda->devices[device];
+  if (is_over(d, size)) ltD_collect(cuda);
+  return !is_over(d, size) ||
+         ltD_fail(cuda, LT_NO_MEMORY,
+                  "%zu bytes wanted on device %d, where %zu are held here of at most %zu", size,
+                  device, d->used, d->limit);
 }
 
 lt_cuda_pointer lt_cuda_alloc(lt_cuda *cuda, int device, size_t size) {
   CUcontext before;
-  if (!ltD_enter(cuda, device, &before)) return 0;
-  ltD_device *d = &cuda->devices[device];
   CUdeviceptr p = 0;
+  CUresult result;
   if (size == 0) size = 1;
-  bool over = size > d->limit || d->used > d->limit - size;
-  CUresult result = over ? CUDA_SUCCESS : cuda->driver.cuMemAlloc_v2(&p, size);
+  if (!check_device(cuda, device) || !check_limit(cuda, device, size)) return 0;
+  if (!ltD_enter(cuda, device, &before)) return 0;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuMemAlloc_v2(&p, size));
   ltD_leave(cuda, device, before);
-  if (over) {
-    ltD_fail(cuda, LT_NO_MEMORY,
-             "%zu bytes wanted on device %d, where %zu are held here of at most %zu", size, device,
-             d->used, d->limit);
-    return 0;
-  }
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    fail_full(cuda, device, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)", size);
-    return 0;
-  }
   if (!ltD_check_for(cuda, result, "cuMemAlloc", " for %zu bytes on device %d", size, device))
     return 0;
-  d->used += size;
+  cuda->devices[device].used += size;
   return p;
 }
 
@@ -215,14 +217,23 @@ size_t lt_cuda_limit(const lt_cuda *cuda, int device) {
 bool lt_cuda_pin(lt_cuda *cuda, int device, void *p, size_t size) {
   CUcontext before;
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_PORTABLE);
+  CUresult result;
+  LTD_TAKE(cuda, device, result,
+           cuda->driver.cuMemHostRegister_v2(p, size, CU_MEMHOSTREGISTER_PORTABLE));
   ltD_leave(cuda, device, before);
   return ltD_check_for(cuda, result, "cuMemHostRegister", " for %zu bytes of the host", size);
+}
+
+/* The memory is portable: any device may be at work on it. */
+static void wait_for_all(lt_cuda *cuda) {
+  for (int i = 0; i < cuda->device_count; i++)
+    if (cuda->devices[i].context != NULL && !lt_cuda_records(cuda, i)) lt_cuda_synchronize(cuda, i);
 }
 
 void lt_cuda_unpin(lt_cuda *cuda, int device, void *p) {
   CUcontext before;
   lt_error error = *cuda->error;
+  wait_for_all(cuda);
   if (ltD_enter(cuda, device, &before)) {
     cuda->driver.cuMemHostUnregister(p);
     ltD_leave(cuda, device, before);
@@ -238,7 +249,8 @@ bool lt_cuda_to_device(lt_cuda *cuda, int device, lt_cuda_pointer to, const void
   CUcontext before;
   if (size == 0) return true;
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuMemcpyHtoDAsync_v2(to, from, size, stream);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuMemcpyHtoDAsync_v2(to, from, size, stream));
   ltD_leave(cuda, device, before);
   return ltD_check_for(cuda, result, "cuMemcpyHtoDAsync", " for %zu bytes", size);
 }
@@ -249,7 +261,8 @@ bool lt_cuda_to_host(lt_cuda *cuda, int device, void *to, lt_cuda_pointer from, 
   CUcontext before;
   if (size == 0) return true;
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuMemcpyDtoHAsync_v2(to, from, size, stream);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuMemcpyDtoHAsync_v2(to, from, size, stream));
   ltD_leave(cuda, device, before);
   return ltD_check_for(cuda, result, "cuMemcpyDtoHAsync", " for %zu bytes", size);
 }
@@ -260,7 +273,8 @@ bool lt_cuda_on_device(lt_cuda *cuda, int device, lt_cuda_pointer to, lt_cuda_po
   CUcontext before;
   if (size == 0) return true;
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuMemcpyAsync(to, from, size, stream);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuMemcpyAsync(to, from, size, stream));
   ltD_leave(cuda, device, before);
   return ltD_check_for(cuda, result, "cuMemcpyAsync", " for %zu bytes", size);
 }
@@ -270,7 +284,8 @@ bool lt_cuda_fill(lt_cuda *cuda, int device, lt_cuda_pointer to, uint8_t byte, s
   CUcontext before;
   if (size == 0) return true;
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuMemsetD8Async(to, byte, size, stream);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuMemsetD8Async(to, byte, size, stream));
   ltD_leave(cuda, device, before);
   return ltD_check_for(cuda, result, "cuMemsetD8Async", " for %zu bytes", size);
 }
@@ -290,7 +305,9 @@ bool lt_cuda_enable_peer(lt_cuda *cuda, int device, int other) {
   CUcontext before;
   if (!check_device(cuda, other) || !retain(cuda, other)) return false;
   if (!ltD_enter(cuda, device, &before)) return false;
-  CUresult result = cuda->driver.cuCtxEnablePeerAccess(cuda->devices[other].context, 0);
+  CUresult result;
+  LTD_TAKE(cuda, device, result,
+           cuda->driver.cuCtxEnablePeerAccess(cuda->devices[other].context, 0));
   ltD_leave(cuda, device, before);
   if (result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) result = CUDA_SUCCESS;
   if (result == CUDA_SUCCESS && other < 64) cuda->devices[device].peers |= (uint64_t)1 << other;

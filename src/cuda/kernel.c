@@ -42,7 +42,8 @@ static bool find_function(lt_cuda *cuda, const lt_cuda_kernel *k, CUmodule modul
 static bool load(lt_cuda *cuda, lt_cuda_kernel *k, int device) {
   ltD_loaded *l = &k->loaded[device];
   CUmodule module;
-  CUresult result = cuda->driver.cuModuleLoadData(&module, k->image);
+  CUresult result;
+  LTD_TAKE(cuda, device, result, cuda->driver.cuModuleLoadData(&module, k->image));
   if (!ltD_check_for(cuda, result, "cuModuleLoadData", " for kernel '%s', compiled for %s", k->name,
                      k->arch))
     return false;
@@ -50,6 +51,7 @@ static bool load(lt_cuda *cuda, lt_cuda_kernel *k, int device) {
     cuda->driver.cuModuleUnload(module);
     return false;
   }
+  if (l->module != NULL) cuda->driver.cuModuleUnload(l->module); /* a finalizer's */
   l->module = module;
   cuda->statistics.loads++;
   return true;

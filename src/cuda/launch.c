@@ -51,6 +51,20 @@ static CUresult launch(lt_cuda *cuda, CUfunction function, const lt_cuda_launch 
                                      arguments, NULL);
 }
 
+/* What a stream records is not launched. */
+static void note_launch(lt_cuda *cuda, const lt_cuda_kernel *kernel, int device,
+                        const lt_cuda_launch *l) {
+  if (cuda->recording.stream != NULL && lt_cuda_is_recorded(cuda, device, l->stream)) {
+    ltD_note_recorded(cuda, kernel);
+    return;
+  }
+  cuda->last.kernel = kernel;
+  cuda->last.device = device;
+  cuda->last.launch = *l;
+  cuda->last.is_graph = false;
+  cuda->statistics.launches++;
+}
+
 bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
                            const lt_cuda_launch *l, void **arguments) {
   CUcontext before;
@@ -61,7 +75,7 @@ bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
     good = ltD_fail(cuda, LT_DEVICE, "the NVIDIA driver is too old: it has no cuLaunchKernelEx");
   CUresult result = CUDA_SUCCESS;
   if (good && !ltD_launch_repeat(cuda, kernel, device, loaded->function, l, arguments))
-    result = launch(cuda, loaded->function, l, arguments);
+    LTD_TAKE(cuda, device, result, launch(cuda, loaded->function, l, arguments));
   ltD_leave(cuda, device, before);
   if (!good) return false;
   if (result != CUDA_SUCCESS)
@@ -69,7 +83,6 @@ bool lt_cuda_launch_kernel(lt_cuda *cuda, lt_cuda_kernel *kernel, int device,
                          " for kernel '%s', grid %u x %u x %u, block %u x %u x %u, shared %zu",
                          kernel->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
                          l->block[2], l->shared);
-  cuda->last = (ltD_last_launch){kernel, device, *l};
-  cuda->statistics.launches++;
+  note_launch(cuda, kernel, device, l);
   return true;
 }

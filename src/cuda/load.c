@@ -11,68 +11,75 @@
 
 /* ---- Where libraries are -------------------------------------------------------------------- */
 
-/* Folders of the loader (LD_LIBRARY_PATH), of the toolkit that the environment names, and usual
-** ones, one after the other. */
-typedef struct folders {
-  const char *path; /* rest of LD_LIBRARY_PATH */
-  size_t next;      /* of the fixed ones */
-} folders;
+/* Of a toolkit. */
+static const char *const toolkit_folders[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib",
+                                              "/targets/sbsa-linux/lib", NULL};
 
-static const struct {
-  const char *variable; /* names the root; NULL: there is none */
-  const char *folder;
-} fixed_folders[] = {{"CUDA_HOME", "/lib64"},
-                     {"CUDA_HOME", "/lib"},
-                     {"CUDA_HOME", "/targets/x86_64-linux/lib"},
-                     {"CUDA_HOME", "/targets/sbsa-linux/lib"},
-                     {"CUDA_PATH", "/lib64"},
-                     {"CUDA_PATH", "/lib"},
-                     {"CUDA_PATH", "/targets/x86_64-linux/lib"},
-                     {"CUDA_PATH", "/targets/sbsa-linux/lib"},
-                     {NULL, "/usr/local/cuda/lib64"},
-                     {NULL, "/opt/cuda/lib64"},
-                     {NULL, "/usr/local/cuda-13/lib64"},
-                     {NULL, "/usr/local/cuda-12/lib64"},
-                     {NULL, "/usr/local/nvidia/lib64"},
-                     {NULL, "/usr/lib/x86_64-linux-gnu"},
-                     {NULL, "/usr/lib/aarch64-linux-gnu"},
-                     {NULL, "/usr/lib64"},
-                     {NULL, "/usr/lib"},
-                     {NULL, "/usr/lib/wsl/lib"}};
-
-/* The next file 'name' might be, in 'file'; false at the end. */
-static bool next_place(folders *f, const char *name, char *file, size_t size) {
-  while (f->path != NULL && *f->path != '\0') {
-    size_t length = strcspn(f->path, ":");
-    int written = snprintf(file, size, "%.*s/%s", (int)length, f->path, name);
-    f->path += length + (f->path[length] == ':');
-    if (length > 0 && written > 0 && (size_t)written < size) return true;
-  }
-  while (f->next < sizeof fixed_folders / sizeof fixed_folders[0]) {
-    const char *variable = fixed_folders[f->next].variable;
-    const char *folder = fixed_folders[f->next++].folder;
-    const char *root = variable == NULL ? "" : getenv(variable);
-    if (root == NULL || (variable != NULL && root[0] == '\0')) continue;
-    int written = snprintf(file, size, "%s%s/%s", root, folder, name);
-    if (written > 0 && (size_t)written < size) return true;
-  }
-  return false;
-}
+static const char *const usual_folders[] = {"/usr/local/cuda/lib64",
+                                            "/opt/cuda/lib64",
+                                            "/usr/local/cuda-13/lib64",
+                                            "/usr/local/cuda-12/lib64",
+                                            "/usr/local/nvidia/lib64",
+                                            "/usr/lib/x86_64-linux-gnu",
+                                            "/usr/lib/aarch64-linux-gnu",
+                                            "/usr/lib64",
+                                            "/usr/lib",
+                                            "/usr/lib/wsl/lib",
+                                            NULL};
 
 #define PATH_SIZE 4096
 
-/* The first file of the name in a folder that is searched, its links resolved. */
-static char *find_file(lt_cuda *cuda, const char *name) {
-  folders f = {getenv("LD_LIBRARY_PATH"), 0};
-  char file[PATH_SIZE];
-  while (next_place(&f, name, file, sizeof file)) {
-    char *real = realpath(file, NULL);
-    if (real == NULL) continue;
-    char *found = ltD_text(cuda, "%s", real);
-    free(real);
-    return found;
+/* The file, its links resolved; NULL where it is not there. */
+static char *resolve(lt_cuda *cuda, const char *file) {
+  char *real = realpath(file, NULL);
+  char *found = real == NULL ? NULL : ltD_text(cuda, "%s", real);
+  free(real);
+  return found;
+}
+
+/* The first of the names that is in any of the folders, which are under a root. */
+static char *find_in(lt_cuda *cuda, const char *root, size_t root_length,
+                     const char *const *folders, const char *const *names) {
+  char file[PATH_SIZE], *found = NULL;
+  for (; *names != NULL && found == NULL; names++)
+    for (const char *const *folder = folders; *folder != NULL && found == NULL; folder++) {
+      int written =
+          snprintf(file, sizeof file, "%.*s%s/%s", (int)root_length, root, *folder, *names);
+      if (written > 0 && (size_t)written < sizeof file) found = resolve(cuda, file);
+    }
+  return found;
+}
+
+/* In a toolkit that the environment names. */
+static char *find_in_toolkit(lt_cuda *cuda, const char *variable, const char *const *names) {
+  const char *root = getenv(variable);
+  if (root == NULL || root[0] == '\0') return NULL;
+  return find_in(cuda, root, strlen(root), toolkit_folders, names);
+}
+
+/* Folder by folder, as the loader goes. */
+static char *find_in_loader_path(lt_cuda *cuda, const char *const *names) {
+  static const char *const itself[] = {"", NULL};
+  char *found = NULL;
+  const char *path = getenv("LD_LIBRARY_PATH");
+  while (path != NULL && *path != '\0' && found == NULL) {
+    size_t length = strcspn(path, ":");
+    if (length > 0) found = find_in(cuda, path, length, itself, names);
+    path += length + (path[length] == ':');
   }
-  return NULL;
+  return found;
+}
+
+/*
+** What the user says comes first: a toolkit that is named, then the loader's path; in each place, the
+** names in their order.
+*/
+static char *find_file(lt_cuda *cuda, const char *const *names) {
+  char *found = find_in_toolkit(cuda, "CUDA_HOME", names);
+  if (found == NULL) found = find_in_toolkit(cuda, "CUDA_PATH", names);
+  if (found == NULL) found = find_in_loader_path(cuda, names);
+  if (found == NULL) found = find_in(cuda, "", 0, usual_folders, names);
+  return found;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -148,7 +155,8 @@ static bool find_driver(lt_cuda *cuda) {
   const char *named = named_file("LUTILE_LIBCUDA");
   if (named != NULL) return open_library(cuda, library, named);
   if (open_library(cuda, library, "libcuda.so.1")) return true;
-  char *file = find_file(cuda, "libcuda.so.1");
+  static const char *const names[] = {"libcuda.so.1", NULL};
+  char *file = find_file(cuda, names);
   bool opened = file != NULL && open_library(cuda, library, file);
   ltD_delete_text(cuda, file);
   return opened;
@@ -211,21 +219,20 @@ static bool find_by_opening(lt_cuda *cuda, const char *const *names) {
 
 bool ltD_find_compiler(lt_cuda *cuda) {
   ltD_compiler *c = &cuda->compiler;
-  if (c->identity != NULL) return true;
   if (c->library.reason != NULL) return ltD_fail(cuda, LT_DEVICE, "%s", c->library.reason);
+  if (c->identity != NULL) return true;
   cuda->error->status = LT_OK;
   if (is_switched_off())
     return refuse(cuda, &c->library, "CUDA is switched off by LUTILE_CUDA", "");
   const char *const *names = compiler_names(cuda);
   const char *named = named_file("LUTILE_NVRTC");
   if (named != NULL && c->library.path == NULL) c->library.path = ltD_text(cuda, "%s", named);
-  for (const char *const *name = names; *name != NULL && c->library.path == NULL; name++)
-    c->library.path = find_file(cuda, *name);
+  if (c->library.path == NULL) c->library.path = find_file(cuda, names);
   if (c->library.path == NULL && !find_by_opening(cuda, names))
     return refuse(
         cuda, &c->library,
-        "no NVRTC: libnvrtc.so.13 and libnvrtc.so.12 are neither on the loader's path nor "
-        "in CUDA_HOME, CUDA_PATH or /usr/local/cuda",
+        "no NVRTC: libnvrtc.so.13 and libnvrtc.so.12 are neither in CUDA_HOME or CUDA_PATH, nor on "
+        "the loader's path, nor in /usr/local/cuda",
         "");
   if (identify(cuda)) return true;
   return refuse(cuda, &c->library,
@@ -277,6 +284,7 @@ void lt_cuda_find_versions(lt_cuda *cuda, lt_cuda_versions *versions) {
 }
 
 void lt_cuda_get_versions(lt_cuda *cuda, lt_cuda_versions *versions) {
+  ltD_open_driver(cuda); /* first: the compiler is to fit it */
   ltD_open_compiler(cuda);
   lt_cuda_find_versions(cuda, versions);
 }

@@ -93,17 +93,31 @@ static void append(lt_error *error, const char *format, ...) {
   va_end(arguments);
 }
 
+static void name_graph(lt_cuda *cuda, const ltD_last_launch *last) {
+  const ltD_kernels *k = &last->kernels;
+  append(cuda->error, "; the last launch was a graph on device %d, of", last->device);
+  if (k->count == 0) append(cuda->error, " no kernels");
+  for (size_t i = 0; i < k->count && i < LTD_NAMED_KERNELS; i++)
+    append(cuda->error, "%s '%s'", i == 0 ? " kernel" : ",", k->list[i]->name);
+  if (k->count > LTD_NAMED_KERNELS) append(cuda->error, " and others");
+}
+
+static void name_kernel(lt_cuda *cuda, const ltD_last_launch *last) {
+  const lt_cuda_launch *l = &last->launch;
+  append(cuda->error, "; the last launch was kernel '%s' on device %d, grid %u x %u x %u",
+         last->kernel->name, last->device, l->grid[0], l->grid[1], l->grid[2]);
+  append(cuda->error, ", block %u x %u x %u, shared %zu", l->block[0], l->block[1], l->block[2],
+         l->shared);
+}
+
 static void name_last_launch(lt_cuda *cuda) {
   const ltD_last_launch *last = &cuda->last;
-  const lt_cuda_launch *l = &last->launch;
-  if (last->kernel == NULL) {
+  if (last->is_graph)
+    name_graph(cuda, last);
+  else if (last->kernel != NULL)
+    name_kernel(cuda, last);
+  else
     append(cuda->error, "; nothing was launched from here");
-  } else {
-    append(cuda->error, "; the last launch was kernel '%s' on device %d, grid %u x %u x %u",
-           last->kernel->name, last->device, l->grid[0], l->grid[1], l->grid[2]);
-    append(cuda->error, ", block %u x %u x %u, shared %zu", l->block[0], l->block[1], l->block[2],
-           l->shared);
-  }
   append(cuda->error, "; the device's context is lost: this process cannot use it any more");
 }
 
@@ -118,10 +132,23 @@ static void name_error(lt_cuda *cuda, CUresult result, const char *call) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY) cuda->error->status = LT_NO_MEMORY;
 }
 
+static void name_shortage(lt_cuda *cuda) {
+  const ltD_shortage *s = &cuda->shortage;
+  if (s->total == 0) return;
+  append(cuda->error, "; device %d has %zu of %zu bytes free, %zu are held here", s->device,
+         s->available, s->total, lt_cuda_used(cuda, s->device));
+  cuda->shortage.total = 0;
+}
+
+static void name_state(lt_cuda *cuda, CUresult result) {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) name_shortage(cuda);
+  if (ends_context(result)) name_last_launch(cuda);
+}
+
 bool ltD_check(lt_cuda *cuda, CUresult result, const char *call) {
   if (result == CUDA_SUCCESS) return true;
   name_error(cuda, result, call);
-  if (ends_context(result)) name_last_launch(cuda);
+  name_state(cuda, result);
   return false;
 }
 
@@ -133,7 +160,7 @@ bool ltD_check_for(lt_cuda *cuda, CUresult result, const char *call, const char 
   va_start(arguments, format);
   vsnprintf(cuda->error->message + used, LT_ERROR_SIZE - used, format, arguments);
   va_end(arguments);
-  if (ends_context(result)) name_last_launch(cuda);
+  name_state(cuda, result);
   return false;
 }
 

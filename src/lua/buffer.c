@@ -151,6 +151,7 @@ static int make_buffer(lua_State *L) {
 
 static int buffer_bytes(lua_State *L) {
   ltL_buffer *b = check_buffer(L, 1);
+  if (b->is_freed) return luaL_error(L, "bytes: the buffer was freed");
   lua_pushlstring(L, (const char *)b->buffer.bytes, b->buffer.size);
   return 1;
 }
@@ -160,14 +161,29 @@ static int buffer_len(lua_State *L) {
   return 1;
 }
 
+/*
+** Memory that something else holds, pinned memory, is given back, and is not to be used any more;
+** other memory stays until it is collected. It may be done any number of times.
+*/
+static int buffer_close(lua_State *L) {
+  ltL_buffer *b = check_buffer(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  if (b->is_freed || luaL_getmetafield(L, -1, "__close") == LUA_TNIL) return 0;
+  b->is_freed = true;
+  lua_insert(L, -2);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
 static const char *space_name(ltT_space space) {
   return space == LT_GLOBAL ? "gmem" : space == LT_SHARED ? "smem" : "rmem";
 }
 
 static int buffer_tostring(lua_State *L) {
   ltL_buffer *b = check_buffer(L, 1);
-  lua_pushfstring(L, "%s_ptr[%s] of %I", space_name(b->buffer.space), ltT_type_of(b->element)->name,
-                  (LUAI_UACINT)b->count);
+  lua_pushfstring(L, "%s_ptr[%s] of %I%s", space_name(b->buffer.space),
+                  ltT_type_of(b->element)->name, (LUAI_UACINT)b->count,
+                  b->is_freed ? " (freed)" : "");
   return 1;
 }
 
@@ -180,12 +196,15 @@ static int buffer_index(lua_State *L) {
     lua_pushstring(L, space_name(b->buffer.space));
   else if (strcmp(name, "bytes") == 0)
     lua_pushcfunction(L, buffer_bytes);
+  else if (strcmp(name, "close") == 0 || strcmp(name, "free") == 0)
+    lua_pushcfunction(L, buffer_close);
   else
     return luaL_error(L, "a buffer has no field '%s'", name);
   return 1;
 }
 
-static const luaL_Reg metamethods[] = {{"__index", buffer_index},
+static const luaL_Reg metamethods[] = {{"__close", buffer_close},
+                                       {"__index", buffer_index},
                                        {"__len", buffer_len},
                                        {"__tostring", buffer_tostring},
                                        {NULL, NULL}};

@@ -23,6 +23,8 @@ static int close_state(lua_State *L) {
   return 0;
 }
 
+static void collect(void *context) { lua_gc(((ltL_cuda *)context)->collector, LUA_GCCOLLECT); }
+
 /*
 ** It is made before anything that it holds, and so finalized after all of it when the lua_State
 ** closes.
@@ -33,7 +35,7 @@ static void push_new_state(lua_State *L) {
   lua_setfield(L, -2, "__gc");
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");
-  ltL_cuda *C = lua_newuserdatauv(L, sizeof *C, 0);
+  ltL_cuda *C = lua_newuserdatauv(L, sizeof *C, 2);
   *C = (ltL_cuda){.error = {LT_OK, ""}};
   C->allocate = lua_getallocf(L, &C->allocate_context);
   lua_insert(L, -2);
@@ -41,6 +43,9 @@ static void push_new_state(lua_State *L) {
   lt_allocator allocator = {reallocate, C};
   C->cuda = lt_cuda_open(&allocator, &C->error);
   if (C->cuda == NULL) luaL_error(L, "%s", C->error.message);
+  C->collector = lua_newthread(L);
+  lua_setiuservalue(L, -2, 2);
+  lt_cuda_set_collector(C->cuda, collect, C);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
 }
@@ -157,12 +162,12 @@ static void set_library(lua_State *L, const char *prefix, int version, const cha
 static int info(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   lt_cuda_versions v;
+  lt_cuda_get_versions(C->cuda, &v);
   lt_cuda_available(C->cuda);
   lua_createtable(L, 0, 4);
   lua_pushstring(L, C->error.message); /* why there is no device */
   lt_cuda_has_compiler(C->cuda);
   lua_pushstring(L, C->error.message);
-  lt_cuda_get_versions(C->cuda, &v);
   lua_pushvalue(L, -3);
   set_library(L, "driver", v.driver, v.driver_path, lua_tostring(L, -3));
   set_library(L, "compiler", v.compiler, v.compiler_path, lua_tostring(L, -2));
@@ -228,6 +233,14 @@ static int synchronize(lua_State *L) {
   return 0;
 }
 
+/* synchronize_default([device]): waits for the work on its default stream. */
+static int synchronize_default(lua_State *L) {
+  ltL_cuda *C = ltL_begin_cuda(L);
+  int device = ltL_check_device(L, C, 1);
+  ltL_require_cuda(L, C, lt_cuda_stream_synchronize(C->cuda, device, NULL));
+  return 0;
+}
+
 /* ---- The module ----------------------------------------------------------------------------- */
 
 void ltL_set_cuda_functions(lua_State *L, const luaL_Reg *functions) {
@@ -258,6 +271,7 @@ static const luaL_Reg functions[] = {{"available", available},
                                      {"shows_progress", shows_progress},
                                      {"statistics", statistics},
                                      {"synchronize", synchronize},
+                                     {"synchronize_default", synchronize_default},
                                      {NULL, NULL}};
 
 int ltL_open_cuda_driver(lua_State *L) {
@@ -267,7 +281,9 @@ int ltL_open_cuda_driver(lua_State *L) {
   lua_createtable(L, 0, 48);
   ltL_set_cuda_functions(L, functions);
   ltL_open_cuda_memory(L);
+  ltL_open_cuda_pinned(L);
   ltL_open_cuda_streams(L);
+  ltL_open_cuda_graphs(L);
   ltL_open_cuda_compile(L);
   ltL_open_cuda_batch(L);
   ltL_open_cuda_launch(L);

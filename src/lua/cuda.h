@@ -15,7 +15,11 @@ typedef struct ltL_cuda {
   lt_error error;
   lua_Alloc allocate;
   void *allocate_context;
+  lua_State *collector;         /* a thread to collect garbage in, whichever runs; user value 2 */
   const void *buffer_metatable; /* identity, as lua_topointer gives it */
+  bool is_recording;            /* a stream records for a graph: see cuda_graph.c */
+  uint64_t recording;           /* the number of the recording, the last one where none is */
+  uint64_t frees;               /* how often memory was freed by name */
 } ltL_cuda;
 
 /* The ltL_cuda of a call; raises where the state is being closed. */
@@ -46,21 +50,34 @@ typedef struct ltL_device_buffer {
 ltL_device_buffer *ltL_test_device_buffer(lua_State *L, const ltL_cuda *C, int index);
 ltL_device_buffer *ltL_check_device_buffer(lua_State *L, const ltL_cuda *C, int index);
 
+/* Whether the buffer of the host at 'buffer' has pinned memory. */
+bool ltL_is_pinned(lua_State *L, int buffer);
+
 /* ---- Streams -------------------------------------------------------------------------------- */
 
 typedef struct ltL_stream {
   lt_cuda *cuda; /* NULL: closed */
   lt_cuda_stream stream;
   int device;
-  bool capturing; /* user value 1 is a list of what the recorded work needs */
+  bool capturing; /* it is the one that records */
 } ltL_stream;
 
 #define LTL_STREAM "lutile stream"
 
-/* The stream at 'index', open; NULL where there is nil or none: the default stream. */
+/* The stream at 'index', open. */
+ltL_stream *ltL_check_stream(lua_State *L, int index);
+/* The same; NULL where there is nil or none: the default stream. */
 ltL_stream *ltL_optional_stream(lua_State *L, int index);
-/* Appends the value at 'index' to what the recording of the stream at 'stream' needs. */
-void ltL_keep_in_capture(lua_State *L, int stream, int index);
+
+/* ---- Graphs ---------------------------------------------------------------------------------- */
+
+/* Methods of streams. */
+int ltL_stream_capture(lua_State *L);
+int ltL_stream_keep(lua_State *L);
+/* Whether what goes to the stream is recorded; NULL is the default stream. */
+bool ltL_is_recorded(const ltL_cuda *C, const ltL_stream *s);
+/* The graph that is recorded will keep the value at 'index', of a tensor its memory. */
+void ltL_keep(lua_State *L, int index);
 
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
@@ -140,7 +157,9 @@ void ltL_make_cuda_type(lua_State *L, const char *name, const luaL_Reg *methods,
 
 /* Each adds its functions to the module at the top of the stack. */
 void ltL_open_cuda_memory(lua_State *L);
+void ltL_open_cuda_pinned(lua_State *L);
 void ltL_open_cuda_streams(lua_State *L);
+void ltL_open_cuda_graphs(lua_State *L);
 void ltL_open_cuda_compile(lua_State *L);
 void ltL_open_cuda_batch(lua_State *L);
 void ltL_open_cuda_launch(lua_State *L);

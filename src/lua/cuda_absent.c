@@ -9,7 +9,7 @@
 
 static const char reason[] =
     "this lutile was built without the CUDA Toolkit's headers (cuda.h, nvrtc.h): CMake looks for "
-    "them in CUDA_HOME, CUDA_PATH and /usr/local/cuda";
+    "them in CUDAToolkit_ROOT, CUDA_HOME, CUDA_PATH and /usr/local/cuda";
 
 /* available(), has_compiler(): false and why. */
 static int is_absent(lua_State *L) {

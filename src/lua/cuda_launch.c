@@ -199,11 +199,11 @@ static void put_argument(const call *c, uint8_t *at) {
 
 /* ---- Launching ------------------------------------------------------------------------------ */
 
+/* The launcher itself, too, and so its kernel. */
 static void keep_arguments(lua_State *L) {
-  lua_getiuservalue(L, 1, 2);
-  int stream = lua_gettop(L);
-  for (int i = 1; i < stream; i++)
-    if (lua_type(L, i) == LUA_TUSERDATA) ltL_keep_in_capture(L, stream, i);
+  int last = lua_gettop(L);
+  for (int i = 1; i <= last; i++)
+    if (lua_type(L, i) == LUA_TUSERDATA) ltL_keep(L, i);
 }
 
 static void check_count(lua_State *L, const ltL_kernel *k) {
@@ -232,7 +232,7 @@ static int run_launcher(lua_State *L) {
     put_argument(&c, at);
     pointers[i] = at;
   }
-  if (r->stream != NULL && r->stream->capturing) keep_arguments(L);
+  if (C->is_recording && ltL_is_recorded(C, r->stream)) keep_arguments(L);
   if (!lt_cuda_launch_kernel(C->cuda, k->kernel, r->device, &r->launch, pointers))
     return ltL_raise_cuda(L, C);
   return 0;
@@ -248,17 +248,35 @@ static unsigned check_extent(lua_State *L, const char *option) {
   return (unsigned)n;
 }
 
+/* Which extent the key at 'key' is of: 1 to 3, or x, y, z. */
+static int extent_of_key(lua_State *L, const char *option, int key) {
+  if (lua_isinteger(L, key)) {
+    lua_Integer i = lua_tointeger(L, key);
+    if (i > 3) luaL_error(L, "launch: %s has more than three extents", option);
+    if (i >= 1) return (int)i - 1;
+  } else if (lua_type(L, key) == LUA_TSTRING && lua_rawlen(L, key) == 1) {
+    int letter = lua_tostring(L, key)[0];
+    if (letter >= 'x' && letter <= 'z') return letter - 'x';
+  }
+  return luaL_error(L, "launch: %s has up to three extents, as {8, 2} or {x = 8, y = 2}, not '%s'",
+                    option, luaL_tolstring(L, key, NULL));
+}
+
 /* The value at the top: a number, or up to three. Pops it. */
 static void read_extents(lua_State *L, const char *option, unsigned extents[3]) {
+  bool seen[3] = {false, false, false};
   extents[0] = extents[1] = extents[2] = 1;
   if (lua_type(L, -1) != LUA_TTABLE) {
     extents[0] = check_extent(L, option);
     lua_pop(L, 1);
     return;
   }
-  if (lua_rawlen(L, -1) > 3) luaL_error(L, "launch: %s has more than three extents", option);
-  for (int i = 0; i < 3; i++) {
-    if (lua_rawgeti(L, -1, i + 1) != LUA_TNIL) extents[i] = check_extent(L, option);
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    int i = extent_of_key(L, option, lua_absindex(L, -2));
+    if (seen[i]) luaL_error(L, "launch: %s has the extent %c twice", option, 'x' + i);
+    seen[i] = true;
+    extents[i] = check_extent(L, option);
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -274,7 +292,10 @@ static void read_shared(lua_State *L, launcher *r) {
 
 /* The stream at the top becomes the launcher's. */
 static void read_stream(lua_State *L, launcher *r, int self) {
-  r->stream = ltL_optional_stream(L, lua_gettop(L));
+  r->stream = luaL_testudata(L, -1, LTL_STREAM);
+  if (r->stream == NULL)
+    luaL_error(L, "launch: stream is a lutile stream, not %s", luaL_tolstring(L, -1, NULL));
+  if (r->stream->cuda == NULL) luaL_error(L, "launch: the stream is closed");
   r->launch.stream = r->stream->stream;
   lua_setiuservalue(L, self, 2);
 }

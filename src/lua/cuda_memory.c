@@ -1,13 +1,9 @@
 /*
-** Memory of devices: buffers, tensors over them, copies from and to the host, pinned memory.
+** Memory of devices: buffers, tensors over them, copies from and to the host.
 */
 #include "cuda.h"
 
 #define TYPE_NAME "lutile device buffer"
-#define PIN_NAME "lutile pin"
-
-/* Whole pages are pinned: neighbours in a page could not be pinned too. */
-#define PAGE ((size_t)4096)
 
 /* ---- Buffers -------------------------------------------------------------------------------- */
 
@@ -34,24 +30,26 @@ ltL_device_buffer *ltL_check_device_buffer(lua_State *L, const ltL_cuda *C, int 
   return b;
 }
 
-/* Closing, collecting and freeing by name are one, and may come in any number. */
-static int free_buffer(lua_State *L) {
-  ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
-  ltL_device_buffer *b = ltL_test_device_buffer(L, C, 1);
-  if (b == NULL || b->pointer == 0) return 0;
+static void give_back(ltL_cuda *C, ltL_device_buffer *b) {
   if (C->cuda != NULL) lt_cuda_free(C->cuda, b->device, b->pointer, b->size);
   b->pointer = 0;
+}
+
+static int collect_buffer(lua_State *L) {
+  ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
+  ltL_device_buffer *b = ltL_test_device_buffer(L, C, 1);
+  if (b != NULL && b->pointer != 0) give_back(C, b);
   return 0;
 }
 
-/* Out of memory: what is garbage may hold some. */
-static bool allocate(lua_State *L, ltL_cuda *C, ltL_device_buffer *b) {
-  b->pointer = lt_cuda_alloc(C->cuda, b->device, b->size);
-  if (b->pointer == 0 && C->error.status == LT_NO_MEMORY) {
-    lua_gc(L, LUA_GCCOLLECT);
-    b->pointer = lt_cuda_alloc(C->cuda, b->device, b->size);
-  }
-  return b->pointer != 0;
+/* Closing and freeing by name are one, and may come in any number. */
+static int free_buffer(lua_State *L) {
+  ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
+  ltL_device_buffer *b = check_any(L, C, 1);
+  if (b->pointer == 0) return 0;
+  give_back(C, b);
+  C->frees++;
+  return 0;
 }
 
 /*
@@ -69,7 +67,8 @@ static int new_buffer(lua_State *L) {
   size_t size = (ltT_bytes(element, n) + 3) / 4 * 4;
   *b = (ltL_device_buffer){C->cuda, 0, size == 0 ? 4 : size, element, n, device};
   luaL_setmetatable(L, TYPE_NAME);
-  if (!allocate(L, C, b)) ltL_raise_cuda(L, C);
+  b->pointer = lt_cuda_alloc(C->cuda, b->device, b->size);
+  ltL_require_cuda(L, C, b->pointer != 0);
   return 1;
 }
 
@@ -110,6 +109,14 @@ static int buffer_tostring(lua_State *L) {
 /* device_buffer(x): whether x is one. */
 static int is_device_buffer(lua_State *L) {
   lua_pushboolean(L, ltL_test_device_buffer(L, ltL_begin_cuda(L), 1) != NULL);
+  return 1;
+}
+
+/* is_freed(buffer): whether it was, by name. */
+static int is_freed(lua_State *L) {
+  const ltL_device_buffer *b = ltL_test_device_buffer(L, ltL_begin_cuda(L), 1);
+  const ltL_buffer *host = ltL_test_buffer(L, 1);
+  lua_pushboolean(L, b != NULL ? b->pointer == 0 : host != NULL && host->is_freed);
   return 1;
 }
 
@@ -168,14 +175,24 @@ static void check_range(lua_State *L, const char *what, lua_Integer offset, lua_
 static ltL_buffer *check_host_buffer(lua_State *L, int index) {
   ltL_buffer *b = ltL_test_buffer(L, index);
   if (b == NULL) luaL_typeerror(L, index, "lutile buffer");
+  luaL_argcheck(L, !b->is_freed, index, "the buffer was freed");
   return b;
 }
 
-static lt_cuda_stream optional_stream(lua_State *L, int index, int device) {
-  ltL_stream *s = ltL_optional_stream(L, index);
-  if (s != NULL && s->device != device)
+/*
+** The stream at 'index', of device 'device', or NULL for none. Where it records, the graph keeps the
+** buffers at 'one' and 'other'; that those of the host are pinned is for the caller to see to.
+*/
+static lt_cuda_stream begin_transfer(lua_State *L, const ltL_cuda *C, int index, int device,
+                                     int one, int other) {
+  const ltL_stream *s = ltL_optional_stream(L, index);
+  if (s == NULL) return NULL;
+  if (s->device != device)
     luaL_error(L, "copy: the stream is of device %d, the buffer of device %d", s->device, device);
-  return s == NULL ? NULL : s->stream;
+  if (!ltL_is_recorded(C, s)) return s->stream;
+  ltL_keep(L, one);
+  ltL_keep(L, other);
+  return s->stream;
 }
 
 /* upload(device_buffer, its offset, host_buffer, its offset, size [, stream]), in bytes. */
@@ -187,7 +204,7 @@ static int upload(lua_State *L) {
   lua_Integer size = luaL_checkinteger(L, 5);
   check_range(L, "device", to_at, size, to->size);
   check_range(L, "host", from_at, size, from->buffer.size);
-  lt_cuda_stream stream = optional_stream(L, 6, to->device);
+  lt_cuda_stream stream = begin_transfer(L, C, 6, to->device, 1, 3);
   bool good = lt_cuda_to_device(C->cuda, to->device, to->pointer + (uint64_t)to_at,
                                 from->buffer.bytes + from_at, (size_t)size, stream);
   ltL_require_cuda(L, C, good);
@@ -203,7 +220,7 @@ static int download(lua_State *L) {
   lua_Integer size = luaL_checkinteger(L, 5);
   check_range(L, "host", to_at, size, to->buffer.size);
   check_range(L, "device", from_at, size, from->size);
-  lt_cuda_stream stream = optional_stream(L, 6, from->device);
+  lt_cuda_stream stream = begin_transfer(L, C, 6, from->device, 1, 3);
   bool good = lt_cuda_to_host(C->cuda, from->device, to->buffer.bytes + to_at,
                               from->pointer + (uint64_t)from_at, (size_t)size, stream);
   ltL_require_cuda(L, C, good);
@@ -219,7 +236,7 @@ static int move(lua_State *L) {
   lua_Integer size = luaL_checkinteger(L, 5);
   check_range(L, "target", to_at, size, to->size);
   check_range(L, "source", from_at, size, from->size);
-  lt_cuda_stream stream = optional_stream(L, 6, to->device);
+  lt_cuda_stream stream = begin_transfer(L, C, 6, to->device, 1, 3);
   bool good = lt_cuda_on_device(C->cuda, to->device, to->pointer + (uint64_t)to_at,
                                 from->pointer + (uint64_t)from_at, (size_t)size, stream);
   ltL_require_cuda(L, C, good);
@@ -232,50 +249,10 @@ static int buffer_fill(lua_State *L) {
   ltL_device_buffer *b = ltL_check_device_buffer(L, C, 1);
   lua_Integer byte = luaL_checkinteger(L, 2);
   luaL_argcheck(L, byte >= 0 && byte <= 255, 2, "a byte expected");
-  lt_cuda_stream stream = optional_stream(L, 3, b->device);
+  lt_cuda_stream stream = begin_transfer(L, C, 3, b->device, 1, 1);
   ltL_require_cuda(L, C,
                    lt_cuda_fill(C->cuda, b->device, b->pointer, (uint8_t)byte, b->size, stream));
   return 0;
-}
-
-/* ---- Pinned memory of the host --------------------------------------------------------------- */
-
-/*
-** A buffer of the host with memory that is pinned, and the userdata that unpins it; each keeps the
-** other, so that the memory is still there when it is unpinned.
-*/
-typedef struct pin {
-  void *memory; /* NULL: not pinned */
-  int device;
-} pin;
-
-static int unpin(lua_State *L) {
-  ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
-  pin *p = luaL_checkudata(L, 1, PIN_NAME);
-  if (p->memory != NULL && C->cuda != NULL) lt_cuda_unpin(C->cuda, p->device, p->memory);
-  p->memory = NULL;
-  return 0;
-}
-
-/* pinned(dtype, count [, device]): a buffer of the host. */
-static int new_pinned(lua_State *L) {
-  ltL_state *S = ltL_begin(L);
-  ltL_cuda *C = ltL_begin_cuda(L);
-  lt_element element = ltL_check_element(L, "cuda.pinned", 1);
-  lua_Integer n = luaL_checkinteger(L, 2);
-  int device = ltL_check_device(L, C, 3);
-  pin *p = lua_newuserdatauv(L, sizeof *p, 1);
-  *p = (pin){NULL, device};
-  luaL_setmetatable(L, PIN_NAME);
-  ltL_buffer *b = ltL_new_aligned_buffer(L, S, element, n, PAGE);
-  lua_pushvalue(L, -1);
-  lua_setiuservalue(L, -3, 1); /* the pin keeps the buffer, */
-  lua_pushvalue(L, -2);
-  lua_setiuservalue(L, -2, 1); /* and the buffer the pin */
-  size_t size = b->buffer.size == 0 ? PAGE : (b->buffer.size + PAGE - 1) / PAGE * PAGE;
-  ltL_require_cuda(L, C, lt_cuda_pin(C->cuda, device, b->buffer.bytes, size));
-  p->memory = b->buffer.bytes;
-  return 1;
 }
 
 /* ---- Figures -------------------------------------------------------------------------------- */
@@ -310,29 +287,26 @@ static int limit(lua_State *L) {
 
 /* ---- The type ------------------------------------------------------------------------------- */
 
-static const luaL_Reg methods[] = {{"address", buffer_address}, {"device", buffer_device},
-                                   {"dtype", buffer_dtype},     {"fill", buffer_fill},
-                                   {"free", free_buffer},       {"len", buffer_len},
-                                   {"size", buffer_size},       {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"address", buffer_address}, {"close", free_buffer}, {"device", buffer_device},
+    {"dtype", buffer_dtype},     {"fill", buffer_fill},  {"free", free_buffer},
+    {"len", buffer_len},         {"size", buffer_size},  {NULL, NULL}};
 
 static const luaL_Reg metamethods[] = {{"__close", free_buffer},
-                                       {"__gc", free_buffer},
+                                       {"__gc", collect_buffer},
                                        {"__len", buffer_len},
                                        {"__tostring", buffer_tostring},
                                        {NULL, NULL}};
-
-static const luaL_Reg no_methods[] = {{NULL, NULL}};
-static const luaL_Reg pin_metamethods[] = {{"__gc", unpin}, {NULL, NULL}};
 
 static const luaL_Reg functions[] = {{"buffer", new_buffer},
                                      {"download", download},
                                      {"extent", extent},
                                      {"first_freed", first_freed},
                                      {"is_device_buffer", is_device_buffer},
+                                     {"is_freed", is_freed},
                                      {"limit", limit},
                                      {"memory", memory},
                                      {"move", move},
-                                     {"pinned_buffer", new_pinned},
                                      {"upload", upload},
                                      {"used", used},
                                      {"view", view},
@@ -345,6 +319,4 @@ void ltL_open_cuda_memory(lua_State *L) {
   lua_getupvalue(L, -1, 2);
   ((ltL_cuda *)lua_touserdata(L, -1))->buffer_metatable = lua_topointer(L, -3);
   lua_pop(L, 3);
-  ltL_make_cuda_type(L, PIN_NAME, no_methods, pin_metamethods);
-  lua_pop(L, 1);
 }

@@ -1,38 +1,44 @@
 /*
-** Streams, events and graphs.
+** Streams and events.
 */
 #include "cuda.h"
 
 #define EVENT "lutile event"
-#define GRAPH "lutile graph"
 
 typedef struct event {
   lt_cuda_event event; /* NULL: closed */
   int device;
+  uint64_t recording; /* within which it was recorded last, and tells nothing outside; 0: none */
 } event;
-
-typedef struct graph {
-  lt_cuda_graph graph; /* NULL: closed, or nothing recorded yet */
-  int device;
-} graph;
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-static ltL_stream *check_stream(lua_State *L, int index) {
+ltL_stream *ltL_check_stream(lua_State *L, int index) {
   ltL_stream *s = luaL_checkudata(L, index, LTL_STREAM);
   luaL_argcheck(L, s->cuda != NULL, index, "the stream is closed");
   return s;
 }
 
 ltL_stream *ltL_optional_stream(lua_State *L, int index) {
-  return lua_isnoneornil(L, index) ? NULL : check_stream(L, index);
+  return lua_isnoneornil(L, index) ? NULL : ltL_check_stream(L, index);
+}
+
+/* wrong_stream(x): what is wrong with x in the place of a stream; nothing where it will do. */
+static int wrong_stream(lua_State *L) {
+  const ltL_stream *s = luaL_testudata(L, 1, LTL_STREAM);
+  if (lua_isnoneornil(L, 1) || (s != NULL && s->cuda != NULL)) return 0;
+  if (s != NULL)
+    lua_pushliteral(L, "the stream is closed");
+  else
+    lua_pushfstring(L, "stream expected, got %s", luaL_typename(L, 1));
+  return 1;
 }
 
 /* stream([device]) */
 static int new_stream(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   int device = ltL_check_device(L, C, 1);
-  ltL_stream *s = lua_newuserdatauv(L, sizeof *s, 1);
+  ltL_stream *s = lua_newuserdatauv(L, sizeof *s, 0);
   *s = (ltL_stream){NULL, NULL, device, false};
   luaL_setmetatable(L, LTL_STREAM);
   s->stream = lt_cuda_new_stream(C->cuda, device);
@@ -45,7 +51,7 @@ static int close_stream(lua_State *L) {
   ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
   ltL_stream *s = luaL_checkudata(L, 1, LTL_STREAM);
   if (s->cuda != NULL && C->cuda != NULL) {
-    if (s->capturing) lt_cuda_drop_capture(C->cuda, s->device, s->stream);
+    if (s->capturing) C->is_recording = false;
     lt_cuda_free_stream(C->cuda, s->device, s->stream);
   }
   s->cuda = NULL;
@@ -55,7 +61,7 @@ static int close_stream(lua_State *L) {
 
 static int stream_synchronize(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
-  ltL_stream *s = check_stream(L, 1);
+  ltL_stream *s = ltL_check_stream(L, 1);
   ltL_require_cuda(L, C, lt_cuda_stream_synchronize(C->cuda, s->device, s->stream));
   return 0;
 }
@@ -63,7 +69,7 @@ static int stream_synchronize(lua_State *L) {
 /* stream:query(): whether all its work is done. */
 static int stream_query(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
-  ltL_stream *s = check_stream(L, 1);
+  ltL_stream *s = ltL_check_stream(L, 1);
   bool done;
   ltL_require_cuda(L, C, lt_cuda_stream_query(C->cuda, s->device, s->stream, &done));
   lua_pushboolean(L, done);
@@ -76,23 +82,45 @@ static event *check_event(lua_State *L, int index) {
   return e;
 }
 
+/* An event that is not of a graph: with one that is, CUDA would end a recording, besides. */
+static event *check_timed(lua_State *L, int index, const char *what) {
+  event *e = check_event(L, index);
+  if (e->recording != 0)
+    luaL_error(L,
+               "%s: the event was last recorded for a graph, and tells only other work of that "
+               "graph of it",
+               what);
+  return e;
+}
+
+/* An event of the recording under way makes any stream take part; one that does awaits no other. */
+static event *check_awaited(lua_State *L, const ltL_cuda *C, const ltL_stream *s, int index) {
+  event *e = check_event(L, index);
+  if (C->is_recording && e->recording == C->recording) return e;
+  if (ltL_is_recorded(C, s))
+    luaL_error(L,
+               "wait: the event was recorded outside of what the stream records, and a graph "
+               "waits for its own work only");
+  return check_timed(L, index, "wait");
+}
+
 /* stream:wait(event): what comes after waits for it. */
 static int stream_wait(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
-  ltL_stream *s = check_stream(L, 1);
-  event *e = check_event(L, 2);
+  ltL_stream *s = ltL_check_stream(L, 1);
+  event *e = check_awaited(L, C, s, 2);
   ltL_require_cuda(L, C, lt_cuda_stream_wait(C->cuda, s->device, s->stream, e->event));
   return 0;
 }
 
 static int stream_device(lua_State *L) {
-  lua_pushinteger(L, check_stream(L, 1)->device);
+  lua_pushinteger(L, ltL_check_stream(L, 1)->device);
   return 1;
 }
 
 /* stream:handle(): the CUstream as an integer, for other libraries. */
 static int stream_handle(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)(uintptr_t)check_stream(L, 1)->stream);
+  lua_pushinteger(L, (lua_Integer)(uintptr_t)ltL_check_stream(L, 1)->stream);
   return 1;
 }
 
@@ -109,7 +137,7 @@ static int new_event(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   int device = ltL_check_device(L, C, 1);
   event *e = lua_newuserdatauv(L, sizeof *e, 0);
-  *e = (event){NULL, device};
+  *e = (event){NULL, device, 0};
   luaL_setmetatable(L, EVENT);
   e->event = lt_cuda_new_event(C->cuda, device);
   ltL_require_cuda(L, C, e->event != NULL);
@@ -132,22 +160,24 @@ static int event_record(lua_State *L) {
   if (s != NULL && s->device != e->device)
     return luaL_error(L, "record: the event is of device %d, the stream of device %d", e->device,
                       s->device);
+  bool is_recorded = ltL_is_recorded(C, s);
   ltL_require_cuda(L, C,
                    lt_cuda_record(C->cuda, e->device, e->event, s == NULL ? NULL : s->stream));
+  e->recording = is_recorded ? C->recording : 0;
   lua_settop(L, 1);
   return 1;
 }
 
 static int event_synchronize(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
-  event *e = check_event(L, 1);
+  event *e = check_timed(L, 1, "synchronize");
   ltL_require_cuda(L, C, lt_cuda_event_synchronize(C->cuda, e->device, e->event));
   return 0;
 }
 
 static int event_query(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
-  event *e = check_event(L, 1);
+  event *e = check_timed(L, 1, "query");
   bool done;
   ltL_require_cuda(L, C, lt_cuda_event_query(C->cuda, e->device, e->event, &done));
   lua_pushboolean(L, done);
@@ -157,7 +187,7 @@ static int event_query(lua_State *L) {
 /* event:elapsed(later): milliseconds from this one to the later one, for which it waits. */
 static int event_elapsed(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
-  event *from = check_event(L, 1), *to = check_event(L, 2);
+  event *from = check_timed(L, 1, "elapsed"), *to = check_timed(L, 2, "elapsed");
   float milliseconds = 0;
   bool good = lt_cuda_event_synchronize(C->cuda, to->device, to->event) &&
               lt_cuda_elapsed(C->cuda, from->device, from->event, to->event, &milliseconds);
@@ -166,126 +196,13 @@ static int event_elapsed(lua_State *L) {
   return 1;
 }
 
-/* ---- Graphs --------------------------------------------------------------------------------- */
-
-void ltL_keep_in_capture(lua_State *L, int stream, int index) {
-  index = lua_absindex(L, index);
-  lua_getiuservalue(L, stream, 1);
-  lua_pushvalue(L, index);
-  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
-  lua_pop(L, 1);
-}
-
-/*
-** stream:keep(...): a graph that is being recorded keeps these values, as it keeps the arguments of
-** launches: for what a kernel reaches by addresses in memory. Else nothing happens.
-*/
-static int stream_keep(lua_State *L) {
-  ltL_stream *s = check_stream(L, 1);
-  for (int i = 2; s->capturing && i <= lua_gettop(L); i++)
-    if (!lua_isnoneornil(L, i)) ltL_keep_in_capture(L, 1, i);
-  return 0;
-}
-
-static graph *check_graph(lua_State *L, int index) { return luaL_checkudata(L, index, GRAPH); }
-
-/* Runs the function at slot 2 while the stream at slot 1 records; what it raises is raised again. */
-static void record(lua_State *L, ltL_cuda *C, ltL_stream *s) {
-  if (s->capturing) luaL_error(L, "capture: the stream is recording already");
-  lua_newtable(L);
-  lua_setiuservalue(L, 1, 1);
-  ltL_require_cuda(L, C, lt_cuda_begin_capture(C->cuda, s->device, s->stream));
-  s->capturing = true;
-  lua_pushvalue(L, 2);
-  lua_pushvalue(L, 1);
-  int status = lua_pcall(L, 1, 0, 0);
-  bool was_open = s->capturing; /* not if the function closed the stream */
-  s->capturing = false;
-  if (status == LUA_OK && was_open) return;
-  if (was_open) lt_cuda_drop_capture(C->cuda, s->device, s->stream);
-  if (status == LUA_OK) luaL_error(L, "capture: the stream was closed while it recorded");
-  lua_error(L);
-}
-
-/* The graph at 'g' takes over the recording, and what it needs. Pushes whether it was updated. */
-static void finish(lua_State *L, ltL_cuda *C, ltL_stream *s, int g) {
-  bool updated;
-  graph *target = lua_touserdata(L, g);
-  ltL_require_cuda(L, C,
-                   lt_cuda_end_capture(C->cuda, s->device, s->stream, &target->graph, &updated));
-  target->device = s->device;
-  lua_getiuservalue(L, 1, 1);
-  lua_setiuservalue(L, g, 1);
-  lua_pushnil(L);
-  lua_setiuservalue(L, 1, 1);
-  lua_pushboolean(L, updated);
-}
-
-/* stream:capture(f): the graph of what f(stream) does on the stream. */
-static int stream_capture(lua_State *L) {
-  ltL_cuda *C = ltL_begin_cuda(L);
-  ltL_stream *s = check_stream(L, 1);
-  luaL_checktype(L, 2, LUA_TFUNCTION);
-  lua_settop(L, 2);
-  graph *g = lua_newuserdatauv(L, sizeof *g, 1);
-  *g = (graph){NULL, s->device};
-  luaL_setmetatable(L, GRAPH);
-  record(L, C, s);
-  finish(L, C, s, 3);
-  lua_settop(L, 3);
-  return 1;
-}
-
-/*
-** graph:update(stream, f): records anew, into the graph. Gives true where it was updated in place,
-** false where it had to be replaced.
-*/
-static int graph_update(lua_State *L) {
-  ltL_cuda *C = ltL_begin_cuda(L);
-  graph *g = check_graph(L, 1);
-  ltL_stream *s = check_stream(L, 2);
-  luaL_checktype(L, 3, LUA_TFUNCTION);
-  lua_settop(L, 3);
-  if (g->graph != NULL && g->device != s->device)
-    return luaL_error(L, "update: the graph is of device %d, the stream of device %d", g->device,
-                      s->device);
-  lua_rotate(L, 1, -1); /* stream, function, graph */
-  record(L, C, s);
-  finish(L, C, s, 3);
-  return 1;
-}
-
-/* graph:launch([stream]) */
-static int graph_launch(lua_State *L) {
-  ltL_cuda *C = ltL_begin_cuda(L);
-  graph *g = check_graph(L, 1);
-  luaL_argcheck(L, g->graph != NULL, 1, "the graph is closed");
-  ltL_stream *s = ltL_optional_stream(L, 2);
-  if (s != NULL && s->device != g->device)
-    return luaL_error(L, "launch: the graph is of device %d, the stream of device %d", g->device,
-                      s->device);
-  ltL_require_cuda(L, C,
-                   lt_cuda_replay(C->cuda, g->device, g->graph, s == NULL ? NULL : s->stream));
-  return 0;
-}
-
-static int close_graph(lua_State *L) {
-  ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
-  graph *g = check_graph(L, 1);
-  if (g->graph != NULL && C->cuda != NULL) lt_cuda_free_graph(C->cuda, g->device, g->graph);
-  g->graph = NULL;
-  lua_pushnil(L);
-  lua_setiuservalue(L, 1, 1);
-  return 0;
-}
-
 /* ---- The types ------------------------------------------------------------------------------ */
 
-static const luaL_Reg stream_methods[] = {{"capture", stream_capture},
+static const luaL_Reg stream_methods[] = {{"capture", ltL_stream_capture},
                                           {"close", close_stream},
                                           {"device", stream_device},
                                           {"handle", stream_handle},
-                                          {"keep", stream_keep},
+                                          {"keep", ltL_stream_keep},
                                           {"query", stream_query},
                                           {"wait", stream_wait},
                                           {"synchronize", stream_synchronize},
@@ -301,17 +218,12 @@ static const luaL_Reg event_methods[] = {
 static const luaL_Reg event_metamethods[] = {
     {"__close", close_event}, {"__gc", close_event}, {NULL, NULL}};
 
-static const luaL_Reg graph_methods[] = {
-    {"close", close_graph}, {"launch", graph_launch}, {"update", graph_update}, {NULL, NULL}};
-static const luaL_Reg graph_metamethods[] = {
-    {"__close", close_graph}, {"__gc", close_graph}, {NULL, NULL}};
-
-static const luaL_Reg functions[] = {{"event", new_event}, {"stream", new_stream}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"event", new_event}, {"stream", new_stream}, {"wrong_stream", wrong_stream}, {NULL, NULL}};
 
 void ltL_open_cuda_streams(lua_State *L) {
   ltL_set_cuda_functions(L, functions);
   ltL_make_cuda_type(L, LTL_STREAM, stream_methods, stream_metamethods);
   ltL_make_cuda_type(L, EVENT, event_methods, event_metamethods);
-  ltL_make_cuda_type(L, GRAPH, graph_methods, graph_metamethods);
-  lua_pop(L, 3);
+  lua_pop(L, 2);
 }

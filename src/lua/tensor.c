@@ -49,6 +49,8 @@ const ltL_tensor *ltL_check_tensor(lua_State *L, ltL_state *S, const char *funct
 lt_tensor ltL_core_tensor(lua_State *L, const ltL_tensor *t, const char *role) {
   if (t->buffer == NULL)
     luaL_error(L, "%s lies in memory that the host cannot reach: copy it to the host first", role);
+  if (((const ltL_buffer *)t->buffer)->is_freed)
+    luaL_error(L, "%s lies in memory that was freed", role);
   lt_tensor core = {.element = t->element,
                     .offset = t->offset,
                     .layout = ltL_layout_of(t),
@@ -262,6 +264,20 @@ static int tensor_tostring(lua_State *L) {
   return 1;
 }
 
+/*
+** t:close(), t:free(), or the end of a variable with <close>: its memory's, and so that of all tensors
+** over it.
+*/
+static int tensor_close(lua_State *L) {
+  ltL_state *S = ltL_begin(L);
+  ltL_check_tensor(L, S, "close", 1);
+  lua_getiuservalue(L, 1, 1);
+  if (luaL_getmetafield(L, -1, "__close") == LUA_TNIL) return 0;
+  lua_insert(L, -2);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
 /* ---- Operators ------------------------------------------------------------------------------ */
 
 static int run_named(lua_State *L, const char *operation) {
@@ -411,10 +427,9 @@ static int recast(lua_State *L) {
 /* ---- The type ------------------------------------------------------------------------------- */
 
 static const luaL_Reg metamethods[] = {
-    {"__call", tensor_call},         {"__concat", tensor_concat},
-    {"__div", tensor_div},           {"__idiv", tensor_idiv},
-    {"__len", tensor_len},           {"__newindex", tensor_newindex},
-    {"__tostring", tensor_tostring}, {NULL, NULL}};
+    {"__call", tensor_call},         {"__close", tensor_close},       {"__concat", tensor_concat},
+    {"__div", tensor_div},           {"__idiv", tensor_idiv},         {"__len", tensor_len},
+    {"__newindex", tensor_newindex}, {"__tostring", tensor_tostring}, {NULL, NULL}};
 
 static const luaL_Reg functions[] = {{"make_counting_tensor", make_counting_tensor},
                                      {"make_fragment_like", make_fragment_like},
@@ -425,7 +440,9 @@ static const luaL_Reg functions[] = {{"make_counting_tensor", make_counting_tens
                                      {NULL, NULL}};
 
 /* Methods where a tensor differs from a layout. */
-static const luaL_Reg methods[] = {{"make_fragment_like", make_fragment_like},
+static const luaL_Reg methods[] = {{"close", tensor_close},
+                                   {"free", tensor_close},
+                                   {"make_fragment_like", make_fragment_like},
                                    {"make_tensor_like", make_tensor_like},
                                    {"recast", recast},
                                    {NULL, NULL}};

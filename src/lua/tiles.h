@@ -11,10 +11,14 @@
 
 /* ---- Buffers -------------------------------------------------------------------------------- */
 
-/* Memory of the host that tensors look at: a userdata, the bytes behind it. */
+/*
+** Memory of the host that tensors look at: a userdata, the bytes behind it. User value 1 is what
+** watches it within a kernel, or what closes it where it has a __close: of pinned memory.
+*/
 typedef struct ltL_buffer {
   ltT_buffer buffer;
   lt_element element;
+  bool is_freed; /* by name: not to be used any more; the bytes are the collector's */
   int64_t count;
 } ltL_buffer;
 
@@ -37,7 +41,7 @@ lt_element ltL_check_element(lua_State *L, const char *function, int index);
 ** buffer of the host, or another object whose memory the host cannot reach.
 */
 typedef struct ltL_tensor {
-  ltT_buffer *buffer; /* NULL: not the host's */
+  ltT_buffer *buffer; /* of an ltL_buffer; NULL: not the host's */
   int64_t offset;
   lt_element element;
   int64_t nodes[]; /* the layout */

@@ -21,6 +21,15 @@ local function check_tensor(t, role)
   return t
 end
 
+-- A tensor that is not freed, and a stream that is open, or none.
+local function check_use(t, role, stream)
+  check_tensor(t, role)
+  if driver.is_freed(t.data) then fail("%s: the tensor's memory was freed", role) end
+  local wrong = driver.wrong_stream(stream)
+  if wrong then fail("%s: %s", role:match "^[%w_]+", wrong) end
+  return t
+end
+
 function M.is_on_device(t) return driver.is_device_buffer(check_tensor(t, "tensor").data) end
 
 -- ---- Whole tensors between places --------------------------------------------------------------
@@ -48,11 +57,36 @@ local function compact_like(t, make)
   return make(t.dtype, lutile.make_layout(t.shape))
 end
 
+-- What waits cannot be part of a graph, nor run beside one that is recorded.
+local function check_may_wait(name, device, stream)
+  if not driver.records(device, stream) then return end
+  if stream then
+    fail("%s: the stream records, and this would wait for what it records: on a stream that "
+      .. "records there are copies between devices and pinned memory (cuda.pinned), of equal "
+      .. "layouts where they end on the host", name)
+  end
+  fail("%s: a stream of device %d records, and without a stream this would wait for the device: "
+    .. "it may be given one, as its last argument", name, device)
+end
+
+-- A graph copies from and to memory of the host that stays where it is.
+local function check_pinned(name, data, device, stream)
+  if not (stream and driver.records(device, stream)) or driver.is_pinned(data) then return end
+  fail("%s: the tensor of the host is not pinned, and the stream records: it can record copies "
+    .. "from and to pinned memory only (cuda.pinned)", name)
+end
+
 function M.to_device(t, device, stream)
-  check_tensor(t, "to")
+  check_use(t, "to", stream)
   local data = t.data
   local is_on_device = driver.is_device_buffer(data)
   if is_on_device and data:device() == device then return t end
+  if not is_on_device then
+    check_pinned("to", data, device, stream)
+  elseif driver.records(data:device()) then
+    fail("to: a stream of device %d records, and a copy to another device waits for the device",
+      data:device())
+  end
   local span = span_of(t)
   if is_on_device then driver.synchronize(data:device()) end -- the stream is of the other device
   if not span then
@@ -67,14 +101,15 @@ function M.to_device(t, device, stream)
   else
     driver.upload(buffer, 0, data, span.first, span.bytes, stream)
   end
-  if not stream then driver.synchronize(device) end
+  if not stream then driver.synchronize_default(device) end
   return driver.view(buffer, t.dtype, span.before, t.layout)
 end
 
 function M.to_host(t, stream)
-  check_tensor(t, "to_host")
+  check_use(t, "to_host", stream)
   local data = t.data
   if not driver.is_device_buffer(data) then return t end
+  check_may_wait("to_host", data:device(), stream)
   local span = span_of(t)
   if not span then
     local compact = driver.view(driver.buffer(t.dtype, lutile.size(t), data:device()), t.dtype, 0,
@@ -420,24 +455,36 @@ local function may_move_whole(from, to)
 end
 
 local function copy_from_host(from, to, stream)
+  check_pinned("copy", from.data, to.data:device(), stream)
   if may_move_whole(from, to) then
     local s, d = span_of(from), span_of(to)
     driver.upload(to.data, d.first, from.data, s.first, d.bytes, stream)
-    if not stream then driver.synchronize(to.data:device()) end
+    if not stream then driver.synchronize_default(to.data:device()) end
     return
   end
   copy_on_device(M.to_device(from, to.data:device(), stream), to, stream)
 end
 
+-- Into pinned memory the copy is still under way on return.
 local function copy_to_host(from, to, stream)
-  if may_move_whole(from, to) then
-    local s, d = span_of(from), span_of(to)
-    if not stream then driver.synchronize(from.data:device()) end
-    driver.download(to.data, d.first, from.data, s.first, d.bytes, stream)
-    if stream then stream:synchronize() else driver.synchronize(from.data:device()) end
+  local device = from.data:device()
+  if not may_move_whole(from, to) then
+    check_may_wait("copy", device, stream)
+    lutile.copy(M.to_host(from, stream), to)
     return
   end
-  lutile.copy(M.to_host(from, stream), to)
+  local s, d = span_of(from), span_of(to)
+  if not stream then
+    check_may_wait("copy", device)
+    driver.synchronize(device)
+  end
+  check_pinned("copy", to.data, device, stream)
+  driver.download(to.data, d.first, from.data, s.first, d.bytes, stream)
+  if not stream then
+    driver.synchronize(device)
+  elseif not driver.is_pinned(to.data) then
+    stream:synchronize()
+  end
 end
 
 local function check_sizes(from, to)
@@ -449,6 +496,8 @@ end
 -- prepare(source, target [, stream [, changes]]): the function that does the copy, for tensors of
 -- one device; 'changes' are fields that the plan is to have instead of its own.
 function M.prepare(from, to, stream, changes)
+  check_use(from, "prepare_copy: source", stream)
+  check_use(to, "prepare_copy: target", stream)
   local on_device = M.is_on_device(from) and M.is_on_device(to)
   if not on_device or from.data:device() ~= to.data:device() then
     fail "prepare_copy: both tensors must be on one device"
@@ -458,8 +507,8 @@ function M.prepare(from, to, stream, changes)
 end
 
 function M.copy(from, to, stream)
-  local from_device = driver.is_device_buffer(check_tensor(from, "copy: source").data)
-  local to_device = driver.is_device_buffer(check_tensor(to, "copy: target").data)
+  local from_device = driver.is_device_buffer(check_use(from, "copy: source", stream).data)
+  local to_device = driver.is_device_buffer(check_use(to, "copy: target", stream).data)
   if not from_device and not to_device then return lutile.copy(from, to) end
   check_sizes(from, to)
   if not to_device then return copy_to_host(from, to, stream) end

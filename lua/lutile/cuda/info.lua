@@ -1,4 +1,4 @@
--- What 'lutile --cuda-info' prints: driver, NVRTC, devices, the cache of kernels.
+-- What 'lutile --cuda-info' prints, there or missing: driver, NVRTC, devices, the cache of kernels.
 
 local cuda = require "lutile.cuda"
 
@@ -25,7 +25,8 @@ local function device(d)
     amount(d.l2_cache), amount(d.shared_memory_most))
 end
 
-local function cache(c)
+local function cache(is_there, c)
+  if not is_there then return "none: " .. c end
   local folder = c.folder ~= "" and c.folder or "none"
   local text = ("%s: %d kernels, %s of at most %s"):format(folder, c.entries, amount(c.size),
     amount(c.limit))
@@ -40,11 +41,11 @@ function M.lines()
     "NVRTC     " .. library(info.compiler, info.compiler_path, info.compiler_reason),
   }
   local there, why = cuda.available()
-  if not there and info.driver then lines[#lines + 1] = "devices   none: " .. why end
+  if not there then lines[#lines + 1] = "devices   none: " .. why end
   for _, d in ipairs(cuda.devices()) do
     lines[#lines + 1] = ("device %-3d%s"):format(d.index, device(d))
   end
-  if info.compiler then lines[#lines + 1] = "cache     " .. cache(cuda.cache()) end
+  lines[#lines + 1] = "cache     " .. cache(pcall(cuda.cache))
   return lines
 end
 

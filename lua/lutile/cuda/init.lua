@@ -43,7 +43,6 @@ M.count = driver.count
 M.info = driver.info
 M.cache = driver.cache
 M.statistics = driver.statistics
-M.synchronize = driver.synchronize
 
 local Device = { __name = "lutile.cuda.Device" }
 Device.__index = Device
@@ -69,6 +68,8 @@ local function device_of(place)
   if math.type(place) == "integer" then return place end
   error(("a device expected, got %s"):format(type(place)), 0)
 end
+
+M.synchronize = guard(function(place) return driver.synchronize(device_of(place)) end)
 
 M.device = guard(function(place)
   return setmetatable(driver.device_properties(device_of(place)), Device)

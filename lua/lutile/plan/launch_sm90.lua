@@ -18,7 +18,7 @@ local function workspace(p, cuda, blocks, index)
   if bytes == 0 then return nil, nil end
   local zeros = cuda.alloc("s32", counters, index)
   zeros:fill(0)
-  cuda.synchronize(index)
+  require "lutile.cuda.driver".synchronize_default(index) -- not the device: a stream may record
   return cuda.alloc("s32", bytes // 4, index), zeros
 end
 

@@ -1,0 +1,26 @@
+# Which toolkit's headers are taken: among toolkits of empty headers in ${work}, the one that is named.
+
+file(REMOVE_RECURSE ${work})
+foreach(toolkit cmake environment home path)
+  file(WRITE ${work}/${toolkit}/include/nvrtc.h "")
+  file(WRITE ${work}/${toolkit}/include/cuda.h "")
+endforeach()
+
+function(expect toolkit)
+  unset(LUTILE_CUDA_INCLUDE_DIR CACHE)
+  include(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cuda.cmake)
+  if(NOT LUTILE_CUDA_INCLUDE_DIR STREQUAL ${work}/${toolkit}/include)
+    message(SEND_ERROR "${work}/${toolkit}/include expected, found ${LUTILE_CUDA_INCLUDE_DIR}")
+  endif()
+endfunction()
+
+set(ENV{CUDAToolkit_ROOT} "")
+set(ENV{CUDA_HOME} "")
+set(ENV{CUDA_PATH} ${work}/path)
+expect(path)
+set(ENV{CUDA_HOME} ${work}/home)
+expect(home)
+set(ENV{CUDAToolkit_ROOT} ${work}/environment)
+expect(environment)
+set(CUDAToolkit_ROOT ${work}/cmake)
+expect(cmake)
