@@ -2294,7 +2294,7 @@ function cuda.compile(spec) end
 ---@return table<integer, string> errors
 function cuda.compile_all(specs, options) end
 
----The type that a layout is written as, as CUDA C++.
+---The type that a layout is written as, as CUDA C++. It needs no CUDA.
 ---@param layout lutile.Operand
 ---@param name string
 ---@param bits? 32|64 of its integers

@@ -74,8 +74,8 @@ LUTILE_FN bool same(lutile::coord<T...> const &x, lutile::coord<U...> const &y) 
 }
 ]]
 
--- A type 'name' in namespace layout, an object of it and assertions on all coordinates, the size, the
--- shape, and the cosize where offsets are integers.
+-- A type 'name' in namespace layout, an object of it and assertions on all coordinates, the size,
+-- the shape, and the cosize where offsets are integers.
 local function checks(layout, name)
   local values = {}
   for value in tostring(cuda_driver.emitted_form(layout)):gmatch "%?(%-?%d+)" do
@@ -123,7 +123,7 @@ describe("layouts as CUDA C++", function()
     end)
   end
 
-  local it_builds = support.has_compiler and support.has_program "g++" and it
+  local it_builds = support.has_program "g++" and it
     or function(name) pending(name .. " (no g++)") end
 
   it_builds("equal lutile at every coordinate in g++ too", function()
@@ -179,7 +179,7 @@ extern "C" __global__ void empty() {}
     assert.equal(92, lutile.cosize(l))
   end)
 
-  it_compiles("the text does not depend on dynamic numbers", function()
+  it("the text does not depend on dynamic numbers", function()
     local one = cuda_driver.emit(lutile.parse "(?4{2},8):(1,?4)", "L")
     assert.equal(one, cuda_driver.emit(lutile.parse "(?400{2},8):(1,?24)", "L"))
     assert.not_equal(one, cuda_driver.emit(lutile.parse "(?4{4},8):(1,?4)", "L"))
