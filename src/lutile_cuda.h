@@ -217,6 +217,11 @@ LT_API lt_cuda_origin lt_cuda_kernel_origin(const lt_cuda_kernel *kernel);
 LT_API const char *lt_cuda_kernel_arch(const lt_cuda_kernel *kernel);
 /* 32 hexadecimal digits: of the cache's key. */
 LT_API const char *lt_cuda_kernel_key(const lt_cuda_kernel *kernel);
+/*
+** NVRTC's warnings, as lt_cuda_log has messages, of a kernel that 'cuda' compiled; "" for none, and
+** for a kernel from disk.
+*/
+LT_API const char *lt_cuda_kernel_log(const lt_cuda_kernel *kernel);
 /* The cubin, or PTX where NVRTC does not know the architecture. */
 LT_API const void *lt_cuda_kernel_image(const lt_cuda_kernel *kernel, size_t *size);
 

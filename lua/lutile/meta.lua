@@ -2101,6 +2101,7 @@ function Graph:close() end
 ---@field arch string
 ---@field key string    in the cache
 ---@field origin "compiled"|"disk"|"memory"
+---@field log string    NVRTC's warnings; "" for none, and where it was compiled by another process
 ---@field device integer
 ---@field source string all of what was compiled
 ---@field parameters table[]

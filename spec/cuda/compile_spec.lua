@@ -92,6 +92,17 @@ describe("compile", function()
     assert.matches("constexpr int class = 3;", message, 1, true)
   end)
 
+  it_compiles("keeps the compiler's warnings, each with its line", function()
+    local spec = { arch = "sm_80", name = "f", source = kernel_source("int *p",
+      "  int unused = 1; // compiled anew at each time: " .. os.time()) }
+    local log = compile(spec).log
+    assert.matches('kernel.cu(2): warning #177-D: variable "unused" was declared', log, 1, true)
+    assert.matches("int unused = 1;", log, 1, true)
+    local again = compile(spec)
+    assert.same({ "memory", log }, { again.origin, again.log })
+    assert.equal("", compile { arch = "sm_80", name = "f", source = kernel_source "" }.log)
+  end)
+
   it_compiles("shows all of what was compiled", function()
     local kernel = compile { arch = "sm_80", name = "f", source = kernel_source "",
       layouts = { A = lutile.parse "(4,8):(8,1)" }, values = { stages = 3, EXPRESSION = "x + 1" },

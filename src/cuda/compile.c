@@ -65,6 +65,7 @@ static void free_kernel(lt_cuda *cuda, lt_cuda_kernel *k) {
   ltD_delete(cuda, k->image, k->size);
   ltD_delete_text(cuda, k->name);
   ltD_delete_text(cuda, k->arch);
+  ltD_delete_text(cuda, k->log);
   ltD_delete(cuda, k, sizeof *k);
 }
 
@@ -171,7 +172,9 @@ lt_cuda_kernel *ltD_end_job(lt_cuda *cuda, ltD_job *job) {
   size_t size;
   if (!ltD_take_image(cuda, job, &image, &size)) return NULL;
   write_to_cache(cuda, job, image, size);
-  return count(cuda, keep_kernel(cuda, job, image, size), LT_CUDA_COMPILED);
+  lt_cuda_kernel *k = keep_kernel(cuda, job, image, size);
+  if (k != NULL && cuda->log != NULL) k->log = ltD_text(cuda, "%s", cuda->log);
+  return count(cuda, k, LT_CUDA_COMPILED);
 }
 
 lt_cuda_kernel *lt_cuda_compile(lt_cuda *cuda, const lt_cuda_source *source) {
@@ -188,6 +191,7 @@ lt_cuda_kernel *lt_cuda_compile(lt_cuda *cuda, const lt_cuda_source *source) {
 lt_cuda_origin lt_cuda_kernel_origin(const lt_cuda_kernel *kernel) { return kernel->origin; }
 const char *lt_cuda_kernel_arch(const lt_cuda_kernel *kernel) { return kernel->arch; }
 const char *lt_cuda_kernel_key(const lt_cuda_kernel *kernel) { return kernel->key.text; }
+const char *lt_cuda_kernel_log(const lt_cuda_kernel *k) { return k->log == NULL ? "" : k->log; }
 
 const void *lt_cuda_kernel_image(const lt_cuda_kernel *kernel, size_t *size) {
   *size = kernel->size;

@@ -77,13 +77,10 @@ static int embedded(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"blank", blank},
-                                     {"count_dynamic", count_dynamic},
-                                     {"embedded", embedded},
-                                     {"emit", emit},
-                                     {"emitted_form", emitted_form},
-                                     {"fits_32_bits", fits_32_bits},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"blank", blank}, {"count_dynamic", count_dynamic}, {"embedded", embedded},
+    {"emit", emit},   {"emitted_form", emitted_form},   {"fits_32_bits", fits_32_bits},
+    {NULL, NULL}};
 
 void ltL_open_cuda_text(lua_State *L) {
   ltL_push_state(L);

@@ -241,8 +241,9 @@ compile{source = text | file = name, name =, layouts =, values =, types =, arch 
   options   NVRTC's
   device    a device; by default 0
 
-The kernel has name, arch, key, origin ("compiled", "disk", "memory"), source (all of what was
-compiled) and parameters; launch{...}(...), resources(), occupancy(threads, shared), image().
+The kernel has name, arch, key, origin ("compiled", "disk", "memory"), log (NVRTC's warnings),
+source (all of what was compiled) and parameters; launch{...}(...), resources(),
+occupancy(threads, shared), image().
 ]]
 M.compile = guard(function(spec) return driver.compile(describe(spec)) end)
 
