@@ -152,7 +152,11 @@ LT_API void lt_cuda_free_graph(lt_cuda *cuda, int device, lt_cuda_graph graph);
 
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
-/* What is compiled. All that the result depends on stands here: it is the cache's key. */
+/*
+** What is compiled. All that the result depends on stands here, and is the key of the kernels in
+** memory and on disk; else 'reads_files' says so, and the kernel is compiled each time, and kept on
+** no disk.
+*/
 typedef struct lt_cuda_source {
   const char *kernel; /* the function, declared extern "C" */
   const char *file;   /* the text's name in messages */
@@ -160,6 +164,7 @@ typedef struct lt_cuda_source {
   const char *const *header_names; /* what the text includes by name */
   const char *const *header_texts;
   size_t headers;
+  bool reads_files;           /* NVRTC may find others itself, in the folders that it looks in */
   const char *const *options; /* NVRTC's, without the architecture */
   size_t option_count;
   const char *arch; /* "sm_90a"; NULL: of 'device' */

@@ -2068,6 +2068,12 @@ function Graph:update(stream, f) end
 ---Frees it. It may be called any number of times.
 function Graph:close() end
 
+---What is compiled. An include is looked for as in C: beside the file that has it, for a name in
+---quotes; then in the folders of -I; then among lutile's own headers. What 'source' includes may
+---also be in the current folder, which is looked in last. Kernels are kept in memory and on disk as
+---long as their headers stay as they are. One that includes by a macro, or has the compiler find
+---files in another way that is not known beforehand (__has_include of a macro, #include_next,
+---precompiled headers), is compiled each time.
 ---@class lutile.cuda.CompileOptions
 ---@field source? string  the kernel's text; either this,
 ---@field file? string    or a file: one of the templates, or by its path

@@ -48,6 +48,15 @@ static bool keeps_log(const lt_cuda_kernel *k) {
          strstr(lt_cuda_kernel_log(k), "\"unused\"") != NULL;
 }
 
+/* Whether a kernel that reads files is compiled, though 'k' has the same source and is there. */
+static bool compiles_readers(lt_cuda *cuda, const lt_cuda_kernel *k) {
+  lt_cuda_source s = source(good_text);
+  s.reads_files = true;
+  const lt_cuda_kernel *reader = lt_cuda_compile(cuda, &s);
+  return reader != NULL && reader != k && lt_cuda_kernel_origin(reader) == LT_CUDA_COMPILED &&
+         keeps_log(reader);
+}
+
 /* Whether all that can be done was done, with memory to the end. */
 static bool use(lt_cuda *cuda, const lt_error *error) {
   lt_cuda_versions versions;
@@ -64,6 +73,7 @@ static bool use(lt_cuda *cuda, const lt_error *error) {
   lt_cuda_take_warnings(cuda);
   lt_cuda_kernel_image(k, &size);
   if (size == 0 || lt_cuda_compile(cuda, &s) != k) return false;
+  if (!compiles_readers(cuda, k)) return false;
   s = source(bad_text);
   lt_cuda_compile(cuda, &s);
   return error->status == LT_DEVICE && strstr(lt_cuda_log(cuda), "nothing") != NULL;

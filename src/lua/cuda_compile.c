@@ -50,6 +50,8 @@ static void read_source(lua_State *L, ltL_cuda *C, int list, lt_cuda_source *sou
   source->header_texts = list_field(L, list, "header_texts", &texts);
   source->options = list_field(L, list, "options", &source->option_count);
   if (texts != source->headers) luaL_error(L, "compile: a header has no text");
+  lua_getfield(L, 1, "reads_files");
+  source->reads_files = lua_toboolean(L, -1);
   if (lua_getfield(L, 1, "arch") != LUA_TNIL) {
     luaL_checkstring(L, -1);
     source->arch = keep_string(L, list, "arch");
