@@ -170,7 +170,11 @@ LT_API void lt_cuda_free_graph(lt_cuda *cuda, int device, lt_cuda_graph graph);
 
 /* ---- Kernels -------------------------------------------------------------------------------- */
 
-/* What is compiled. All that the result depends on stands here: it is the cache's key. */
+/*
+** What is compiled. All that the result depends on stands here, and is the key of the kernels in
+** memory and on disk; else 'reads_files' says so, and the kernel is compiled each time, and kept on
+** no disk.
+*/
 typedef struct lt_cuda_source {
   const char *kernel; /* the function, declared extern "C" */
   const char *file;   /* the text's name in messages */
@@ -178,6 +182,7 @@ typedef struct lt_cuda_source {
   const char *const *header_names; /* what the text includes by name */
   const char *const *header_texts;
   size_t headers;
+  bool reads_files;           /* NVRTC may find others itself, in the folders that it looks in */
   const char *const *options; /* NVRTC's, without the architecture */
   size_t option_count;
   const char *arch; /* "sm_90a"; NULL: of 'device' */
@@ -235,6 +240,11 @@ LT_API lt_cuda_origin lt_cuda_kernel_origin(const lt_cuda_kernel *kernel);
 LT_API const char *lt_cuda_kernel_arch(const lt_cuda_kernel *kernel);
 /* 32 hexadecimal digits: of the cache's key. */
 LT_API const char *lt_cuda_kernel_key(const lt_cuda_kernel *kernel);
+/*
+** NVRTC's warnings, as lt_cuda_log has messages, of a kernel that 'cuda' compiled; "" for none, and
+** for a kernel from disk.
+*/
+LT_API const char *lt_cuda_kernel_log(const lt_cuda_kernel *kernel);
 /* The cubin, or PTX where NVRTC does not know the architecture. */
 LT_API const void *lt_cuda_kernel_image(const lt_cuda_kernel *kernel, size_t *size);
 

@@ -2088,6 +2088,12 @@ function Graph:update(stream, f) end
 ---Frees it. It may be called any number of times.
 function Graph:close() end
 
+---What is compiled. An include is looked for as in C: beside the file that has it, for a name in
+---quotes; then in the folders of -I; then among lutile's own headers. What 'source' includes may
+---also be in the current folder, which is looked in last. Kernels are kept in memory and on disk as
+---long as their headers stay as they are. One that includes by a macro, or has the compiler find
+---files in another way that is not known beforehand (__has_include of a macro, #include_next,
+---precompiled headers), is compiled each time.
 ---@class lutile.cuda.CompileOptions
 ---@field source? string  the kernel's text; either this,
 ---@field file? string    or a file: one of the templates, or by its path
@@ -2128,6 +2134,7 @@ function Graph:close() end
 ---@field arch string
 ---@field key string    in the cache
 ---@field origin "compiled"|"disk"|"memory"
+---@field log string    NVRTC's warnings; "" for none, and where it was compiled by another process
 ---@field device integer
 ---@field source string all of what was compiled
 ---@field parameters table[]
@@ -2334,7 +2341,7 @@ function cuda.compile(spec) end
 ---@return table<integer, string> errors
 function cuda.compile_all(specs, options) end
 
----The type that a layout is written as, as CUDA C++.
+---The type that a layout is written as, as CUDA C++. It needs no CUDA.
 ---@param layout lutile.Operand
 ---@param name string
 ---@param bits? 32|64 of its integers

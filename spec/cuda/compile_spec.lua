@@ -92,6 +92,17 @@ describe("compile", function()
     assert.matches("constexpr int class = 3;", message, 1, true)
   end)
 
+  it_compiles("keeps the compiler's warnings, each with its line", function()
+    local spec = { arch = "sm_80", name = "f", source = kernel_source("int *p",
+      "  int unused = 1; // compiled anew at each time: " .. os.time()) }
+    local log = compile(spec).log
+    assert.matches('kernel.cu(2): warning #177-D: variable "unused" was declared', log, 1, true)
+    assert.matches("int unused = 1;", log, 1, true)
+    local again = compile(spec)
+    assert.same({ "memory", log }, { again.origin, again.log })
+    assert.equal("", compile { arch = "sm_80", name = "f", source = kernel_source "" }.log)
+  end)
+
   it_compiles("shows all of what was compiled", function()
     local kernel = compile { arch = "sm_80", name = "f", source = kernel_source "",
       layouts = { A = lutile.parse "(4,8):(8,1)" }, values = { stages = 3, EXPRESSION = "x + 1" },
@@ -116,9 +127,60 @@ describe("compile", function()
       "m unsigned 64", "alpha number f64", "l layout 64", "t tensor bf16", "b unsigned 8" }, texts)
   end)
 
+  local TYPES = [[
+using int8_t = signed char; using uint8_t = unsigned char; using int16_t = short;
+using uint16_t = unsigned short; using uint64_t = unsigned long; using intptr_t = long;
+using uintptr_t = unsigned long; using ptrdiff_t = long;
+namespace std { using int32_t = int; using size_t = unsigned long; }
+]]
+
+  for parameter, wanted in pairs {
+    ["uint8_t x"] = "unsigned 8", ["int8_t x"] = "signed 8", ["uint16_t x"] = "unsigned 16",
+    ["int16_t x"] = "signed 16", ["std::int32_t x"] = "signed 32",
+    ["::std::size_t x"] = "unsigned 64",
+    ["uint64_t x"] = "unsigned 64", ["uintptr_t x"] = "unsigned 64", ["intptr_t x"] = "signed 64",
+    ["ptrdiff_t x"] = "signed 64", ["unsigned long long int x"] = "unsigned 64",
+    ["long int x"] = "signed 64", ["long unsigned x"] = "unsigned 64", ["long x"] = "signed 64",
+    ["long int long unsigned x"] = "unsigned 64", ["short int x"] = "signed 16",
+    ["int const short unsigned x"] = "unsigned 16", ["signed x"] = "signed 32",
+    ["unsigned x"] = "unsigned 32", ["signed int x"] = "signed 32", ["char x"] = "signed 8",
+    ["unsigned char x"] = "unsigned 8", ["[[maybe_unused]] bool x"] = "unsigned 8",
+    ["float x[]"] = "pointer f32", ["const double x[16]"] = "pointer f64",
+    ["int x [2][3]"] = "pointer s32", ["float *x[]"] = "pointer 64",
+    ["void *const x"] = "pointer 64", ["uint8_t *x"] = "pointer 64",
+    ["lutile::u8 x"] = "unsigned 8", ["lutile::bf16 x"] = "number bf16",
+  } do
+    it_compiles("reads a parameter: " .. parameter, function()
+      local kernel = compile { arch = "sm_80", name = "f",
+        source = TYPES .. kernel_source(parameter) }
+      local p = kernel.parameters[1]
+      assert.equal("x", p.name)
+      assert.equal(wanted, ("%s %s"):format(p.kind, p.dtype or p.bits or 64))
+    end)
+  end
+
+  it_compiles("reads the definition, not declarations before", function()
+    local definition = kernel_source "float x, int *y"
+    for _, before in ipairs { 'extern "C" __global__ void f(float, int *);\n',
+      '__device__ const char comment[] = "/*";\n', 'static_assert(\'/\' != \'*\');\n',
+      '// extern "C" __global__ void f(int x) {\n', '/* __global__ void f(int x) { */\n',
+      '__device__ const char quoted[] = "__global__ void f(int x) {";\n',
+      '__device__ const char raw[] = R"(__global__ void f(int x) { /* ")";\n' } do
+      local p = compile { arch = "sm_80", name = "f",
+        source = before .. definition .. "// */\n" }.parameters
+      assert.same({ "number", "x", "pointer", "y" }, { p[1].kind, p[1].name, p[2].kind, p[2].name })
+    end
+  end)
+
   for _, case in ipairs {
     { { name = "f", source = kernel_source "struct thing t" }, "type 'struct thing'" },
+    { { name = "f", source = kernel_source "long double x" }, "type 'long double'" },
+    { { name = "f", source = kernel_source "lutile::layout x" }, "type 'lutile::layout'" },
+    { { name = "f", source = kernel_source "float" }, "parameter 1 of kernel 'f' has no name" },
     { { name = "g", source = kernel_source "" }, "no kernel 'g'" },
+    { { name = "g", source = kernel_source "" .. '// __global__ void g() {' }, "no kernel 'g'" },
+    { { name = "f", source = '/* extern "C" */ __global__ void f() {}' },
+      'must be declared extern "C"' },
     { { name = "f", source = "__global__ void f() {}" }, 'must be declared extern "C"' },
     { { name = "f" }, "either 'source' or 'file' is needed" },
     { { name = "f", source = "", file = "copy.cu" }, "either 'source' or 'file' is needed" },
@@ -138,6 +200,9 @@ describe("compile", function()
     { { name = "f", source = "", values = { x = 0 / 0 } }, "value 'x' is" },
     { { name = "f", source = "", values = { x = "a\nb" } }, "value 'x' is more than a line" },
     { { name = "f", source = "", types = { T = "f17" } }, "no element type 'f17'" },
+    { { name = "f", source = "", types = { T = "make_layout" } },
+      "no element type 'make_layout'" },
+    { { name = "f", source = "", types = { T = 16 } }, "no element type '16'" },
     { { name = "f", source = "", layouts = { A = 1.5 } }, "layout 'A' is a number" },
     { { name = "f", source = "", index = 16 }, "'index' is 32 or 64" },
   } do

@@ -408,7 +408,7 @@ for _, name in ipairs { "name", "arch", "key", "origin", "device", "source", "pa
   local x = k[name]
 end
 ]])
-    assert.equal("a kernel has no field 'registers': name, arch, key, origin, device, source, "
+    assert.equal("a kernel has no field 'registers': name, arch, key, origin, device, log, source, "
       .. "parameters and launch, resources, occupancy, image there are\n", result.out)
   end)
 end)

@@ -26,7 +26,7 @@ static lt_cuda_source source(const char *text) {
 }
 
 static const char good_text[] =
-    "#include \"value.h\"\nextern \"C\" __global__ void f(int *p) { *p = VALUE; }\n";
+    "#include \"value.h\"\nextern \"C\" __global__ void f(int *p) { int unused; *p = VALUE; }\n";
 static const char bad_text[] = "extern \"C\" __global__ void f(int *p) { *p = nothing; }\n";
 
 /* A note is as it was written, and is there again when another was wanted. */
@@ -42,6 +42,21 @@ static bool use_notes(lt_cuda *cuda, const lt_error *error) {
   return good && !lt_cuda_read_note(cuda, "../note", &text, &size) && error->status == LT_INVALID;
 }
 
+/* Whether the compiler's warning is kept with a kernel that was compiled here. */
+static bool keeps_log(const lt_cuda_kernel *k) {
+  return lt_cuda_kernel_origin(k) != LT_CUDA_COMPILED ||
+         strstr(lt_cuda_kernel_log(k), "\"unused\"") != NULL;
+}
+
+/* Whether a kernel that reads files is compiled, though 'k' has the same source and is there. */
+static bool compiles_readers(lt_cuda *cuda, const lt_cuda_kernel *k) {
+  lt_cuda_source s = source(good_text);
+  s.reads_files = true;
+  const lt_cuda_kernel *reader = lt_cuda_compile(cuda, &s);
+  return reader != NULL && reader != k && lt_cuda_kernel_origin(reader) == LT_CUDA_COMPILED &&
+         keeps_log(reader);
+}
+
 /* Whether all that can be done was done, with memory to the end. */
 static bool use(lt_cuda *cuda, const lt_error *error) {
   lt_cuda_versions versions;
@@ -54,10 +69,11 @@ static bool use(lt_cuda *cuda, const lt_error *error) {
   if (!lt_cuda_has_compiler(cuda)) return error->status == LT_DEVICE;
   lt_cuda_source s = source(good_text);
   lt_cuda_kernel *k = lt_cuda_compile(cuda, &s);
-  if (k == NULL) return false;
+  if (k == NULL || !keeps_log(k)) return false;
   lt_cuda_take_warnings(cuda);
   lt_cuda_kernel_image(k, &size);
   if (size == 0 || lt_cuda_compile(cuda, &s) != k) return false;
+  if (!compiles_readers(cuda, k)) return false;
   s = source(bad_text);
   lt_cuda_compile(cuda, &s);
   return error->status == LT_DEVICE && strstr(lt_cuda_log(cuda), "nothing") != NULL;

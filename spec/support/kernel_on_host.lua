@@ -2,7 +2,8 @@
 -- the host's: what a kernel computes can be checked without a GPU.
 
 local command = require "spec.support.command"
-local source = require "lutile.cuda.source"
+local generate = require "lutile.cuda.source"
+local read_parameters = require "lutile.cuda.parameters"
 local driver = require "lutile.cuda.driver"
 
 local M = {}
@@ -123,8 +124,8 @@ end
 function M.compile(spec)
   local text = spec.source or read_all("kernels/" .. spec.file)
   local name = spec.name or spec.file:match "^[%w_]+"
-  local generated, known = source.generate(spec)
-  local parameters = source.parameters(name, text, known, spec.types or {}, spec.index or 64)
+  local generated, known = generate(spec)
+  local parameters = read_parameters(name, text, known, spec.types or {}, spec.index or 64)
   local library = build('#include "on_host.hpp"\n#define __CUDACC_RTC__\n' .. generated .. "\n"
     .. text .. wrapper(name, parameters, types_of(text, name)))
   local run = assert(package.loadlib(library, "luaopen_kernel"))()

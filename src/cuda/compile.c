@@ -30,6 +30,15 @@ static void make_key(const lt_cuda *cuda, const lt_cuda_source *source, const ch
   ltD_key_end(&h, key);
 }
 
+/* The key of a kernel that read files: its machine code is part of it. */
+static void add_image_to_key(ltD_key *key, const void *image, size_t size) {
+  ltD_hash h;
+  ltD_hash_begin(&h);
+  ltD_key_add(&h, key->text);
+  ltD_hash_add(&h, image, size);
+  ltD_key_end(&h, key);
+}
+
 /* The device's own architecture with all of its instructions. */
 static bool write_arch(lt_cuda *cuda, const lt_cuda_source *source, char *arch, size_t size) {
   lt_cuda_device device;
@@ -65,6 +74,7 @@ static void free_kernel(lt_cuda *cuda, lt_cuda_kernel *k) {
   ltD_delete(cuda, k->image, k->size);
   ltD_delete_text(cuda, k->name);
   ltD_delete_text(cuda, k->arch);
+  ltD_delete_text(cuda, k->log);
   ltD_delete(cuda, k, sizeof *k);
 }
 
@@ -158,6 +168,8 @@ bool ltD_name_job(lt_cuda *cuda, const lt_cuda_source *source, ltD_job *job) {
 
 bool ltD_find_kernel(lt_cuda *cuda, const ltD_job *job, lt_cuda_kernel **k) {
   size_t size = 0;
+  *k = NULL;
+  if (job->source->reads_files) return true;
   *k = count(cuda, find_kernel(cuda, &job->key), LT_CUDA_FROM_MEMORY);
   if (*k != NULL) return true;
   void *image = read_from_cache(cuda, &job->key, &size);
@@ -166,12 +178,28 @@ bool ltD_find_kernel(lt_cuda *cuda, const ltD_job *job, lt_cuda_kernel **k) {
   return *k != NULL;
 }
 
+static lt_cuda_kernel *keep_compiled(lt_cuda *cuda, const ltD_job *job, void *image, size_t size) {
+  lt_cuda_kernel *k = keep_kernel(cuda, job, image, size);
+  if (k != NULL && cuda->log != NULL) k->log = ltD_text(cuda, "%s", cuda->log);
+  return count(cuda, k, LT_CUDA_COMPILED);
+}
+
+/* One kernel for all that have the same machine code. */
+static lt_cuda_kernel *keep_reader(lt_cuda *cuda, ltD_job *job, void *image, size_t size) {
+  add_image_to_key(&job->key, image, size);
+  lt_cuda_kernel *k = find_kernel(cuda, &job->key);
+  if (k == NULL) return keep_compiled(cuda, job, image, size);
+  ltD_delete(cuda, image, size);
+  return count(cuda, k, LT_CUDA_COMPILED);
+}
+
 lt_cuda_kernel *ltD_end_job(lt_cuda *cuda, ltD_job *job) {
   void *image;
   size_t size;
   if (!ltD_take_image(cuda, job, &image, &size)) return NULL;
+  if (job->source->reads_files) return keep_reader(cuda, job, image, size);
   write_to_cache(cuda, job, image, size);
-  return count(cuda, keep_kernel(cuda, job, image, size), LT_CUDA_COMPILED);
+  return keep_compiled(cuda, job, image, size);
 }
 
 lt_cuda_kernel *lt_cuda_compile(lt_cuda *cuda, const lt_cuda_source *source) {
@@ -188,6 +216,7 @@ lt_cuda_kernel *lt_cuda_compile(lt_cuda *cuda, const lt_cuda_source *source) {
 lt_cuda_origin lt_cuda_kernel_origin(const lt_cuda_kernel *kernel) { return kernel->origin; }
 const char *lt_cuda_kernel_arch(const lt_cuda_kernel *kernel) { return kernel->arch; }
 const char *lt_cuda_kernel_key(const lt_cuda_kernel *kernel) { return kernel->key.text; }
+const char *lt_cuda_kernel_log(const lt_cuda_kernel *k) { return k->log == NULL ? "" : k->log; }
 
 const void *lt_cuda_kernel_image(const lt_cuda_kernel *kernel, size_t *size) {
   *size = kernel->size;

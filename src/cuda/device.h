@@ -138,6 +138,7 @@ struct lt_cuda_kernel {
   ltD_key key;
   char *name;
   char *arch;
+  char *log; /* of NVRTC; NULL: none */
   void *image;
   size_t size;
   lt_cuda_origin origin;

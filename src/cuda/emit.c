@@ -200,7 +200,7 @@ static void say_shape(ltD_emitter *e, const lt_value *shape) {
   ltD_say(e, ")");
 }
 
-/* 1 + the sum of (shape - 1) * |stride|. */
+/* The sum of (shape - 1) * |stride|. */
 static void say_span(ltD_emitter *e, const lt_value *shape, const lt_value *stride) {
   if (!ltA_is_tuple(shape)) {
     ltD_say(e, " + (index(");
@@ -217,6 +217,7 @@ static void say_span(ltD_emitter *e, const lt_value *shape, const lt_value *stri
   }
 }
 
+/* 1 + the span; 0 where an extent is 0, of which only the launch may know. */
 static void say_cosize(ltD_emitter *e) {
   const lt_value *shape = ltA_shape(e->domain), *stride = ltA_stride(e->domain);
   if (has_basis(stride)) return;
@@ -225,7 +226,8 @@ static void say_cosize(ltD_emitter *e) {
     const lt_value *cosize = lt_cosize(e->arena, e->domain);
     if (cosize != NULL) ltD_say_number(e, cosize->value);
   } else {
-    ltD_say(e, "1");
+    say_product(e, shape);
+    ltD_say(e, " == 0 ? 0 : 1");
     say_span(e, shape, stride);
   }
   ltD_say(e, "; }\n");

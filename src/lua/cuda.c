@@ -280,6 +280,7 @@ int ltL_open_cuda_driver(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key) == LUA_TNIL) push_new_state(L);
   lua_createtable(L, 0, 48);
   ltL_set_cuda_functions(L, functions);
+  ltL_open_cuda_text(L);
   ltL_open_cuda_memory(L);
   ltL_open_cuda_pinned(L);
   ltL_open_cuda_streams(L);

@@ -1,6 +1,6 @@
 /*
 ** The C part of lutile.cuda where the toolkit's headers were missing when lutile was built: it says
-** so.
+** so, of all but what is text.
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -48,6 +48,7 @@ static const luaL_Reg functions[] = {{"available", is_absent},
 
 int ltL_open_cuda_driver(lua_State *L) {
   luaL_newlib(L, functions);
+  ltL_open_cuda_text(L);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, index_any);
   lua_setfield(L, -2, "__index");

@@ -432,6 +432,8 @@ static int push_field(lua_State *L, const ltL_kernel *k, const char *name) {
     lua_pushstring(L, lt_cuda_kernel_key(k->kernel));
   else if (strcmp(name, "origin") == 0)
     lua_pushstring(L, origins[k->origin]);
+  else if (strcmp(name, "log") == 0)
+    lua_pushstring(L, lt_cuda_kernel_log(k->kernel));
   else if (strcmp(name, "device") == 0)
     lua_pushinteger(L, k->device);
   else
@@ -453,7 +455,7 @@ static int kernel_index(lua_State *L) {
   lua_getiuservalue(L, 1, 1);
   if (lua_getfield(L, -1, name) != LUA_TNIL) return 1;
   return luaL_error(L,
-                    "a kernel has no field '%s': name, arch, key, origin, device, source, "
+                    "a kernel has no field '%s': name, arch, key, origin, device, log, source, "
                     "parameters and launch, resources, occupancy, image there are",
                     name);
 }

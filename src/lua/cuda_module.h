@@ -9,4 +9,7 @@ struct lua_State;
 /* The module "lutile.cuda.driver", on which lua/lutile/cuda is built. */
 int ltL_open_cuda_driver(struct lua_State *L);
 
+/* Adds the functions that need no CUDA, nor its headers, to the module at the top of the stack. */
+void ltL_open_cuda_text(struct lua_State *L);
+
 #endif

@@ -4,7 +4,9 @@ local driver = require "lutile.cuda.driver"
 local copies = require "lutile.cuda.copy"
 local no_option = require "lutile.options"
 local parse_arch = require "lutile.arch"
-local source = require "lutile.cuda.source"
+local headers = require "lutile.cuda.headers"
+local read_parameters = require "lutile.cuda.parameters"
+local generate = require "lutile.cuda.source"
 
 local M = {}
 
@@ -179,11 +181,11 @@ local function check_fields(spec)
   end
 end
 
-local function options_of(spec)
+-- NVRTC's options: lutile's, then the script's.
+local function all_options(of_script)
   local options = { "--std=c++17", "--device-as-default-execution-space",
     "--pre-include=generated.cuh" }
-  for _, option in ipairs(spec.options or {}) do options[#options + 1] = option end
-  return options
+  return table.move(of_script, 1, #of_script, #options + 1, options)
 end
 
 -- Without a device, a script says what to compile for.
@@ -203,27 +205,30 @@ local function name_of_arch(x)
   error("compile: " .. letter, 0)
 end
 
+local function name_of_kernel(spec)
+  local name = spec.name or spec.file and spec.file:match "[^/]+$":match "^[%w_]+"
+  if not name then error("compile: 'name' is needed: of the kernel in 'source'", 0) end
+  if name:find "^[%a_][%w_]*$" then return name end
+  error(("compile: '%s' is no name of a kernel"):format(name), 0)
+end
+
 -- What the driver compiles, from what a script says.
 local function describe(spec)
   check_fields(spec)
   local text, folder = spec.source, nil
-  if spec.file then text, folder = source.find(spec.file) end
-  local file = spec.file and spec.file:match "[^/]+$" or "kernel.cu"
-  local name = spec.name or spec.file and file:match "^[%w_]+"
-  if not name then error("compile: 'name' is needed: of the kernel in 'source'", 0) end
-  if not name:find "^[%a_][%w_]*$" then
-    error(("compile: '%s' is no name of a kernel"):format(name), 0)
-  end
+  if spec.file then text, folder = headers.find(spec.file) end
+  local name = name_of_kernel(spec)
   check_target(spec)
-  local options = options_of(spec)
-  local generated, known = source.generate(spec)
-  local header_names, header_texts = source.headers(text, generated, folder, options)
+  local generated, known = generate(spec)
+  local read = headers.read { text = text, folder = folder, is_own = spec.file and not folder,
+    generated = generated, prelude = spec.prelude, options = spec.options or {} }
   return {
-    kernel = name, file = file, text = text, header_names = header_names,
-    header_texts = header_texts, options = options, arch = spec.arch and name_of_arch(spec.arch),
-    device = device_of(spec.device),
-    parameters = source.parameters(name, text, known, spec.types or {}, spec.index or 64),
-    source = generated .. "\n" .. text,
+    kernel = name, file = spec.file or "kernel.cu", text = read.text, header_names = read.names,
+    header_texts = read.texts, options = all_options(read.options),
+    reads_files = read.reads_files,
+    arch = spec.arch and name_of_arch(spec.arch), device = device_of(spec.device),
+    parameters = read_parameters(name, text, known, spec.types or {}, spec.index or 64),
+    source = read.texts[1] .. "\n" .. read.text,
   }
 end
 
@@ -239,11 +244,12 @@ compile{source = text | file = name, name =, layouts =, values =, types =, arch 
   index     32 or 64 (the default): bits of the dynamic integers of layouts
   prelude   more text before the kernel's
   arch      "sm_90a", "90a" or the like; by default the device's
-  options   NVRTC's
+  options   NVRTC's. Headers are found in the folders of -I, too
   device    a device; by default 0
 
-The kernel has name, arch, key, origin ("compiled", "disk", "memory"), source (all of what was
-compiled) and parameters; launch{...}(...), resources(), occupancy(threads, shared), image().
+The kernel has name, arch, key, origin ("compiled", "disk", "memory"), log (NVRTC's warnings),
+source (all of what was compiled) and parameters; launch{...}(...), resources(),
+occupancy(threads, shared), image().
 ]]
 M.compile = guard(function(spec) return driver.compile(describe(spec)) end)
 

@@ -43,7 +43,7 @@ end
 
 -- All of the kernel that is compiled: the plan's block, then the template.
 function M.source(p)
-  return p:block() .. "\n" .. (require "lutile.cuda.source".find(p.template))
+  return p:block() .. "\n" .. (require "lutile.cuda.headers".find(p.template))
 end
 
 -- Refuses a compute capability that the plan's kernel is not for; 'where' it is from.

@@ -1,0 +1,74 @@
+-- C++ text as its preprocessor takes it: comments and strings, and what is included.
+
+local cxx = require "lutile.cuda.cxx"
+
+describe("blanked C++", function()
+  for _, case in ipairs {
+    { "a /* b */ c", "a         c", "a comment" },
+    { "a /* b\nc */ d", "a           d", "a comment of two lines is one space" },
+    { "a // b \"\nc", "a       \nc", "the rest of a line" },
+    { "a // b \\\nc\nd", "a         \nd", "the rest of a line that goes on" },
+    { 'f("/*"); /* x */', 'f("  ");        ', "no comment in a string" },
+    { [[f("\"//", '"', '\'')]], [[f("    ", ' ', '  ')]], "escapes and characters" },
+    { "1'000 /* ' */ 'x'", "1'000         ' '", "digits apart" },
+    { 'R"(/*")" /* x */', 'R"     "        ', "a raw string" },
+    { 'u8R"x()")x" //', 'u8R"      "   ', "a raw string with a mark" },
+    { "don't /* x */ \"", "don't         \"", "lone quotes" },
+    { "a \\\nb \\\r\nc", "a   b    c", "spliced lines" },
+    { "a / b \\ c /", "a / b \\ c /", "nothing" },
+    { "a /* b", "a     ", "a comment that does not end" },
+  } do
+    it("has spaces in their place: " .. case[3], function()
+      assert.equal(case[2], cxx.blank(case[1]))
+    end)
+  end
+end)
+
+describe("the includes of C++", function()
+  local function names(text)
+    local list, complete = cxx.includes(text)
+    for i, header in ipairs(list) do
+      local open, close = '"', '"'
+      if not header.quoted then open, close = "<", ">" end
+      assert.equal(open .. header.name .. close, text:sub(header.from, header.to))
+      list[i] = header.name
+    end
+    return table.concat(list, " "), complete
+  end
+
+  for _, case in ipairs {
+    { '#include "a.h"\n  # include <b/c.h> // d\n', "a.h b/c.h" },
+    { 'int x;\n#include "a.h"\n#define include "b.h"', "a.h" },
+    { '// #include in words\n#include "a.h"', "a.h" },
+    { '/* x */ #include "a.h"', "a.h" },
+    { '#/* x */include/*\n*/<a.h>', "a.h" },
+    { '%: include "a.h"', "a.h" },
+    { 'x = y\n% include;', "" },
+    { 'const char *x = "\\\n#include \\"a.h\\"";', "" },
+    { 'R"(\n#include "a.h"\n)"\n#include "b.h"', "b.h" },
+    { '/* "\n*/ #include "a.h" /* " */', "a.h" },
+    { "#if __has_include(<a.h>) && __has_include ( \"b.h\" )\n#include <c.h>\n#endif",
+      "a.h b.h c.h" },
+    { "#if defined(__has_include)\n#endif\n#ifdef __has_include\n#endif", "" },
+    { "#if __has_builtin(x) || __has_cpp_attribute(nodiscard)\n#endif", "" },
+    { "#endif // of what it includes\n#pragma once\n# 12\n#\n", "" },
+    { "#define A 1 + \\\n  2\n#include <a.h>", "a.h" },
+  } do
+    it("are all known: " .. case[1]:gsub("\n", "\\n"), function()
+      assert.same({ case[2], true }, { names(case[1]) })
+    end)
+  end
+
+  for _, text in ipairs {
+    "#include A", "#include_next <a.h>", "#import <a.h>", '#embed "a.h"', "#inc\\\nlude <a.h>",
+    '#include "a\\b.h"', "#if __has_include(A)", "#define A(x) __has_include(x)",
+    "#if __has_include_next(<a.h>)", "#if __has_embed(<a.h>)", "??=include <a.h>",
+    "// ??/\n#include A", "/\\\n* */ #include A /\\\n*", 'x; /* */ #include "a.h" A\n #include A',
+    "/*\n#endif */ #include A", "\r#include A", "# \\\ninclude A",
+    "/* " .. ("x"):rep(400) .. " */ #include A", "/* */ #include <a//b.h>",
+  } do
+    it("may be others: " .. text:gsub("\n", "\\n"):sub(1, 60), function()
+      assert.is_false((select(2, names(text))))
+    end)
+  end
+end)
