@@ -62,8 +62,8 @@ M.list = {
     why = "integers times floats" },
   { types = { "f32", "f32", "f32", "f32" }, m = 130, n = 140, k = 20, majors = KK,
     tile = { 128, 128, 8 }, why = "the largest tile" },
-  { types = { "f32", "f32", "f32", "f32" }, m = 40, n = 70, k = 70, majors = { "row", "k", "column" },
-    tile = { 16, 64, 32 }, why = "a narrow tile" },
+  { types = { "f32", "f32", "f32", "f32" }, m = 40, n = 70, k = 70,
+    majors = { "row", "k", "column" }, tile = { 16, 64, 32 }, why = "a narrow tile" },
   { types = { "f32", "f32", "f32", "f32" }, m = 24, n = 20, k = 16, majors = KK,
     layouts = { "((4,6),(2,8),1):((16,128),(1,2),0)", "((2,10),16,1):((1,64),2,0)",
       "((4,6),20,1):((1,96),4,0)" }, why = "contraction" },
@@ -169,7 +169,8 @@ M.all = {
 }
 for _, case in ipairs(M.list) do
   case.arch = 75
-  table.insert(M.all, { cases.name(case), function(there, back) return cases.run(case, there, back) end })
+  local function run(there, back) return cases.run(case, there, back) end
+  table.insert(M.all, { cases.name(case), run })
 end
 
 return M

@@ -254,7 +254,7 @@ end
 -- Options of templates that multiply-adds have no use for.
 local OF_TENSOR_CORES = { "warps", "stages", "blocks", table.unpack(OF_SM90) }
 
--- The plan by simt_gemm.cu; 'why' there is none by another template, nil where it is asked for.
+-- The plan by simt_gemm.cu; 'why' there is none by another template, nil where there would be.
 local function by_simt(p, a, b, why)
   for _, name in ipairs(OF_TENSOR_CORES) do
     if p[name] ~= nil then
@@ -271,11 +271,12 @@ end
 
 -- By multiply-adds where tensor cores cannot, by wgmma where there is wgmma, else by mma.sync.
 local function by_template(p, a, b, d)
-  if p.template == "simt_gemm.cu" then return by_simt(p, a, b) end
-  if p.no_tensor_cores and p.template then fail("%s: %s", p.template, p.no_tensor_cores) end
-  if p.no_tensor_cores then return by_simt(p, a, b, p.no_tensor_cores) end
+  local why = p.no_tensor_cores
+  if p.template == "simt_gemm.cu" or why and not p.template then return by_simt(p, a, b, why) end
+  if why then fail("%s: %s", p.template, why) end
   if p.template then return by_name(p, a, b, d) end
-  local plan, why = by_sm90(p, a, b, d)
+  local plan
+  plan, why = by_sm90(p, a, b, d)
   if plan then return plan end
   if option_of_sm90(p) and not exclude_sm90(p) then fail("gemm_sm90.cu: %s", why) end
   plan = by_mma_sync(p, a, b, d, why)
