@@ -49,7 +49,7 @@ M.list = {
   { types = { "f16", "f16", "f32", "tf32" }, m = 12, n = 15, k = 9, majors = KK,
     why = "results of tf32" },
   { types = { "s16", "s16", "s32", "s32" }, m = 35, n = 33, k = 40, majors = KK, alpha = -3,
-    beta = 2, why = "integers" },
+    beta = 2, prepared = true, why = "integers" },
   { types = { "s32", "s32", "s32", "s16" }, m = 10, n = 40, k = 5, majors = KK,
     why = "saturation" },
   { types = { "s4", "u4", "s32", "s4" }, m = 19, n = 11, k = 13, majors = RR, alpha = 0.125,
@@ -158,6 +158,44 @@ local function run_rounding(there, back)
   return "right"
 end
 
+-- Numbers of which sums are exact, and the product of A and the transpose of B.
+local function matrix(dtype, m, n, from) return fill(make_tensor(dtype, make_layout { m, n }), from) end
+
+local function is_product(A, B)
+  return function(m, n)
+    local sum = 0
+    for k = 0, size(A, 1) - 1 do sum = sum + A(m, k) * B(n, k) end
+    return sum
+  end
+end
+
+-- Layouts of shared memory and of copies that a script has replaced.
+local function run_replaced(there, back)
+  local A, B = matrix("f32", 40, 20, 1), matrix("f32", 33, 20, 2)
+  local p = lutile.plan.gemm { A = A, B = B, M = 40, N = 33, arch = 75, tile = { 32, 32, 16 } }
+  p.A.shared = make_layout({ 32, { 4, 4 } }, { 40, { 9, 2 } })
+  p.B.copy = make_layout({ 64, 8 }, { 8, 1 })
+  local D = there(make_tensor("f32", make_layout { 40, 33 }))
+  p:run(there(A), there(B), D)
+  return count_wrong(back(D), is_product(A, B))
+end
+
+-- Products of different sizes, by a plan of a list.
+local function run_list(there, back)
+  local groups, moved = {}, {}
+  for i = 1, 2 do
+    groups[i] = { A = matrix("s16", 20 * i, 9, i), B = matrix("s16", 7 + i, 9, i),
+      C = make_tensor("s32", make_layout { 20 * i, 7 + i }) }
+    moved[i] = { A = there(groups[i].A), B = there(groups[i].B), C = there(groups[i].C) }
+  end
+  lutile.plan.grouped_gemm { groups = groups, arch = 75 }:run(moved)
+  for i, g in ipairs(groups) do
+    local result = count_wrong(back(moved[i].C), is_product(g.A, g.B))
+    if result ~= "right" then return result end
+  end
+  return "right"
+end
+
 -- { name, f(there, back) -> "right", or what is wrong }
 M.all = {
   { "c64 x c64", run_complex("c64", { stride = { 20, 1 } }, as_it_is) },
@@ -166,6 +204,8 @@ M.all = {
     return -im, re + m
   end) },
   { "f32 rounded to tf32", run_rounding },
+  { "f32, replaced layouts", run_replaced },
+  { "a list of s16", run_list },
 }
 for _, case in ipairs(M.list) do
   case.arch = 75

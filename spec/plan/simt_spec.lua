@@ -214,6 +214,21 @@ describe("a plan for simt_gemm.cu", function()
     end)
   end
 
+  for _, major in ipairs { "k", "row" } do
+    for _, tile in ipairs { { 64, 64, 8 }, { 64, 64, 16 }, { 64, 64, 32 }, { 128, 128, 16 } } do
+      it(("has no bank conflicts: %s, %d of k"):format(major, tile[3]), function()
+        local p = gemm { tile = tile, a_major = major, b_major = major }
+        local A, B = tensor("f32", 128, 64), tensor("f32", 128, 64)
+        if major == "k" then
+          A, B = make_tensor(A, make_layout({ 128, 64 }, { 64, 1 })),
+            make_tensor(B, make_layout({ 128, 64 }, { 64, 1 }))
+        end
+        local counted = lutile.host_gemm(p, A, B, tensor("f32", 128, 128), { arch = 80 })
+        assert.equal(0, require "lutile.report".totals(counted).conflicts)
+      end)
+    end
+  end
+
   it("refuses at a run what is not as the plan has it", function()
     local p = gemm()
     assert.has_error(function()
