@@ -159,7 +159,9 @@ local function run_rounding(there, back)
 end
 
 -- Numbers of which sums are exact, and the product of A and the transpose of B.
-local function matrix(dtype, m, n, from) return fill(make_tensor(dtype, make_layout { m, n }), from) end
+local function matrix(dtype, m, n, from)
+  return fill(make_tensor(dtype, make_layout { m, n }), from)
+end
 
 local function is_product(A, B)
   return function(m, n)
