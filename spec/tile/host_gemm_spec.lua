@@ -85,8 +85,11 @@ describe("host_gemm", function()
     assert.same({ 25.0, 25.0 }, { D(8, 6) })
   end)
 
-  for types, expected in pairs { ["c64,c64,f32,c64"] = { 15.0, 30.0 }, ["c64,f32,c64,c64"] = { 45.0,
-    -15.0 }, ["c64,f32,f32,c64"] = { 45.0, 0.0 }, ["f32,c64,c64,f32"] = { 15.0 } } do
+  for types, expected in pairs {
+    ["c64,c64,f32,c64"] = { 15.0, 30.0 }, ["c64,f32,c64,c64"] = { 45.0, -15.0 },
+    ["c64,f32,f32,c64"] = { 45.0, 0.0 }, ["gc64,f32,c64,gc64"] = { 45.0, -15.0 },
+    ["f32,c64,c64,f32"] = { 15.0 },
+  } do
     it("of complex and real numbers: " .. types, function()
       local mma = lutile.make_tiled_mma("UniversalFMA<" .. types .. ">", make_layout { 2, 2 })
       local d, a, b = types:match "(%w+),(%w+),(%w+)"

@@ -32,8 +32,6 @@ end
 
 -- ---- Choices -----------------------------------------------------------------------------------
 
-M.OPTIONS = { template = true, tile = true, group = true } -- beside those of all templates
-
 local EXTENTS = { [16] = true, [32] = true, [64] = true, [128] = true }
 local EXTENTS_OF_K = { [8] = true, [16] = true, [32] = true }
 local LEAST_THREADS, MOST_THREADS = 32, 512
@@ -53,8 +51,8 @@ local function choose_tile(p)
   return p.count_blocks(64, 64) >= p.multiprocessors and middle or small
 end
 
--- Of compute capabilities before 7.0, which this template alone is for.
-local function shared_limit(arch) return arch < 70 and 48 * 1024 or tile.shared_limit(arch) end
+-- Of those before 7.5, which this template alone is for, all have as much.
+local function shared_limit(arch) return arch < 75 and 48 * 1024 or tile.shared_limit(arch) end
 
 local function check_tile(p)
   local m, n, k = table.unpack(p.tile)
