@@ -7,7 +7,6 @@
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
 local driver = require "lutile.cuda.driver"
-local simt = require "lutile.cuda.simt"
 
 local make_layout, parse, dyn = lutile.make_layout, lutile.parse, lutile.dyn
 
@@ -208,6 +207,8 @@ local GEMMS = {
   { "gemm_sm120.cu", 90, { tile = { 128, 256, 64 } } },
   { "gemm_sm80.cu", 80, { tile = { 64, 64, 64 } } },
   { "gemm_sm80.cu", 80, { tile = { 128, 256, 64 } } },
+  { "simt_gemm.cu", 80, { tile = { 64, 64, 16 } } },
+  { "simt_gemm.cu", 80, { tile = { 128, 128, 16 } } },
 }
 
 local function gemm_of(case, salt)
@@ -237,11 +238,6 @@ function sections.compiling()
   compile_time(transposed(unique)) -- opens NVRTC
   print(("copy_transposed.cu: %.0f ms to compile, origin %s"):format(compile_time(transposed(
     unique + 1))))
-  local l3 = parse "(?64,?64,1):(1,?64,0)"
-  local gemm = simt.spec({ A = l3, B = l3, C = l3, D = l3 },
-    { A = "f32", B = "f32", C = "f32", D = "f32" }, 32)
-  gemm.values.unique, gemm.arch = unique, ARCH
-  print(("simt_gemm.cu: %.0f ms to compile, origin %s"):format(compile_time(gemm)))
   compile_gemms(unique)
 
   local script = os.tmpname()

@@ -30,6 +30,7 @@ local TYPES = {
   { name = "tf32", out = "f32", stored = "f32", compute = "tf32", scale = "f32" },
   { name = "s8", out = "s32", stored = "s8", compute = "s32", scale = "s32" },
   { name = "f64", out = "f64", stored = "f64", compute = "f64", scale = "f64" },
+  { name = "f32", out = "f32", stored = "f32", compute = "f32", scale = "f32" },
 }
 
 local SQUARES = { { 4096, 4096, 4096 }, { 8192, 8192, 8192 } }

@@ -1694,18 +1694,21 @@ function functions.svg(x, tile, options) end
 -- Plans of tensor-core kernels
 
 ---@class lutile.CommonGemmOptions
----@field dtype? string of A: f16, bf16, tf32 (takes f32), f64, s8, u8, e4m3, e5m2
+---Of A. Tensor cores take f16, bf16, tf32 (which takes f32), f64, s8, u8, e4m3 and e5m2;
+---simt_gemm.cu these and f32, s32, s16, s4, u4, b1, e3m2, e2m3, e2m1, ue8m0, ue4m3 and c64.
+---@field dtype? string
 ---@field dtype_b? string of B: dtype
----@field acc? string of sums: f32, f64 or s32 as dtype has it, or f16 of f16
+---@field acc? string of sums: f32, f64, s32 or c64 as the types have it; f16 of f16; f64 of any
 ---@field out? string of C and D: acc
 ---@field beta? boolean|number whether C is read: false; of C, where a run says nothing else
 ---@field bias? string "row" or "column": one element for each row of D, or for each column
 ---@field epilogue? string a C++ expression of x, m and n: "x"
----@field host_epilogue? fun(x: number, m: integer, n: integer): number the same for the host
+---The same for the host; of c64, x and what it gives are {re, im}.
+---@field host_epilogue? fun(x: number|number[], m: integer, n: integer): number|number[]
 ---@field arch? integer|string 80, "sm_80", "8.0": the device's
 ---@field multiprocessors? integer the device's
 ---@field tile? integer[] {M, N, K} of a block; {N, M, K} where C is contiguous along M
----@field stages? integer tiles of A and B in shared memory at once
+---@field stages? integer tiles of A and B in shared memory at once; not of simt_gemm.cu
 ---@field group? integer rows of tiles, or of clusters' tiles, that blocks go down together
 ---@field ping_pong? boolean whether consumers take turns with tiles, not sharing each; gemm_sm90.cu
 
@@ -1723,11 +1726,12 @@ function functions.svg(x, tile, options) end
 ---@field c_major? string the same without "k"
 ---@field scales? boolean whether a run has scale_a and scale_b
 ---@field tuned? boolean whether it is as lutile.tune found, where that has searched: true
----"gemm_sm90.cu" (TMA, wgmma; 9.0), "gemm_sm120.cu" (TMA, mma.sync; 9.0 and newer) or
----"gemm_sm80.cu" (cp.async, mma.sync; any): by default the first of these that can.
+---"gemm_sm90.cu" (TMA, wgmma; 9.0), "gemm_sm120.cu" (TMA, mma.sync; 9.0 and newer), "gemm_sm80.cu"
+---(cp.async, mma.sync; 7.5 and newer) or "simt_gemm.cu" (multiply-adds; any types, any GPU): by
+---default the first of these that can.
 ---@field template? string
----@field warps? integer[] {along M, along N}; not of gemm_sm90.cu
----@field blocks? integer of a multiprocessor, at least; not of gemm_sm90.cu
+---@field warps? integer[] {along M, along N}; gemm_sm80.cu, gemm_sm120.cu
+---@field blocks? integer of a multiprocessor, at least; gemm_sm80.cu, gemm_sm120.cu
 ---@field cluster? integer[] {rows, columns} of blocks; gemm_sm90.cu
 ---@field splits? integer parts of a tile along K, at most; gemm_sm90.cu
 ---@field promote? integer MMAs along K after which sums are added up as f32; gemm_sm90.cu
@@ -1773,7 +1777,7 @@ function functions.svg(x, tile, options) end
 ---@field template string the kernel's
 ---@field tile? integer[]
 ---@field warps? integer[]|integer that multiply, of mma.sync
----@field stages integer
+---@field stages? integer
 ---@field blocks? integer of a multiprocessor, at least
 ---@field threads integer
 ---@field registers? integer[] of a thread that loads, and of one that multiplies; 0 is the launch's
@@ -1808,8 +1812,8 @@ function Plan:with(changes) end
 ---@return string
 function Plan:report() end
 
----The picture of "mma", "A.shared" or "B.shared"; of gemm_sm80.cu also "A.copy" or "B.copy", of
----gemm_sm90.cu "D.shared".
+---The picture of "mma", "A.shared" or "B.shared"; of gemm_sm80.cu and simt_gemm.cu also "A.copy" or
+---"B.copy", of gemm_sm90.cu "D.shared".
 ---@param what? string "mma"
 ---@return string
 function Plan:svg(what) end
@@ -1829,8 +1833,9 @@ function Plan:compile_options(device, arch) end
 ---@class lutile.plan
 local plan = {}
 
----D = epilogue(alpha * A * B^T + beta * C + bias) on tensor cores, planned from the layouts of the
----matrices: what is copied at once, tiles, swizzles, stages, and why.
+---D = epilogue(alpha * A * B^T + beta * C + bias), planned from the layouts of the matrices: what
+---is copied at once, tiles, swizzles, stages, and why. On tensor cores where these take the types,
+---else by multiply-adds.
 ---@param options lutile.GemmOptions
 ---@return lutile.Plan
 function plan.gemm(options) end

@@ -16,11 +16,10 @@ local function copy_layouts(source, target)
   return { source = lutile.parse(source), target = lutile.parse(target) }
 end
 
-local function gemm(dtype, out)
-  return require "lutile.cuda.simt".spec({
-    A = lutile.parse "(?100,?20,?2):(1,?100,?2000)", B = lutile.parse "(?100,?20,?2):(?20,1,?2000)",
-    C = lutile.parse "(?9,?9,?2):(1,?9,?81)", D = lutile.parse "(?9,?9,?2):(1,?9,?81)",
-  }, { A = dtype, B = dtype, C = out, D = out }, 32)
+local function gemm(dtype, options)
+  local all = { M = 100, N = 100, K = 100, dtype = dtype, arch = 75, template = "simt_gemm.cu" }
+  for name, x in pairs(options or {}) do all[name] = x end
+  return function(arch) return lutile.plan.gemm(all):compile_options(nil, arch) end
 end
 
 -- What templates are compiled with.
@@ -40,13 +39,18 @@ local PLANS = {
   { "copy_elements.cu", "from a swizzle", file = "copy_elements.cu",
     types = { source = "f16", target = "e4m3" }, values = { converts = true },
     layouts = copy_layouts("Sw<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(1,8)") },
-  { "simt_gemm.cu", "f16", build = function() return gemm("f16", "f32") end },
-  { "simt_gemm.cu", "c64", build = function() return gemm("c64", "c64") end },
-  { "simt_gemm.cu", "s4", build = function() return gemm("s4", "s32") end },
+  { "simt_gemm.cu", "f32", build = gemm("f32", { tile = { 128, 128, 16 }, beta = true,
+    bias = "row", epilogue = "fmaxf(x, 0.0f)" }) },
+  { "simt_gemm.cu", "f16", build = gemm("f16", { scales = true, out = "e4m3", bias = "column" }) },
+  { "simt_gemm.cu", "tf32", build = gemm "tf32" },
+  { "simt_gemm.cu", "f64", build = gemm("f64", { dtype_b = "f32", beta = true }) },
+  { "simt_gemm.cu", "c64", build = gemm("c64", { epilogue = "Value{x.re, -x.im}" }) },
+  { "simt_gemm.cu", "s4", build = gemm("s4", { dtype_b = "u4", out = "s4" }) },
+  { "simt_gemm.cu", "e2m1", build = gemm("e2m1", { dtype_b = "ue8m0", out = "e3m2" }) },
 }
 
 local function spec_of(plan, arch)
-  local spec = plan.build and plan.build() or {}
+  local spec = plan.build and plan.build(arch) or {}
   for k, v in pairs(plan) do if type(k) == "string" and k ~= "build" then spec[k] = v end end
   spec.arch = arch
   return spec

@@ -72,15 +72,13 @@ describe("on a device,", function()
   end)
 
   it_runs("kernels of this library spill no registers", function()
-    local simt = require "lutile.cuda.simt"
-    local l = { A = lutile.parse "(?64,?64,1):(1,?64,0)", B = lutile.parse "(?64,?64,1):(1,?64,0)",
-      C = lutile.parse "(?64,?64,1):(1,?64,0)", D = lutile.parse "(?64,?64,1):(1,?64,0)" }
     local copy = { layouts = { source = lutile.parse "(?64,?8,?3):(?8,1,?512)",
       target = lutile.parse "(?64,?8,?3):(1,?64,?512)" }, file = "copy_transposed.cu", index = 32,
       values = { bytes = 2, source_vector = 8, target_vector = 8, tile_a = 64, tile_b = 128,
         group = 16, streaming = true } }
     assert.equal(0, cuda.compile(copy):resources().local_memory)
-    local gemm = cuda.compile(simt.spec(l, { A = "f32", B = "f32", C = "f32", D = "f32" }, 32))
+    local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f32", tile = { 64, 64, 16 } }
+    local gemm = p:kernel(0)
     assert.is_true(gemm:resources().registers > 0)
     assert.is_true(gemm:occupancy(256) >= 1)
   end)

@@ -1,17 +1,14 @@
--- Run by kernels_spec.lua with the pretended driver: kernels of copies and products, compiled for
--- the host, on tensors in what passes for a device. Prints a line a case.
+-- Run by kernels_spec.lua with the pretended driver: kernels of copies, and number.cuh, compiled
+-- for the host, on tensors in what passes for a device. Prints a line a case.
 
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
 local copies = require "lutile.cuda.copy"
-local simt = require "lutile.cuda.simt"
 local host = require "spec.support.kernel_on_host"
 
 copies.compile = host.compile
-cuda.compile = host.compile
 
-local make_layout, make_tensor, parse, size =
-  lutile.make_layout, lutile.make_tensor, lutile.parse, lutile.size
+local make_tensor, parse, size = lutile.make_tensor, lutile.parse, lutile.size
 
 local function report(what, wrong)
   print(("%s: %s"):format(what, wrong == 0 and "right" or wrong .. " wrong"))
@@ -68,41 +65,6 @@ check_groups("f32", "(333,100):(100,1)", "(333,100):(1,333)",
   { tile_a = 32, tile_b = 64, group = 4, streaming = true })
 check_groups("f16", "(200,300):(300,1)", "(200,300):(1,200)",
   { tile_a = 128, tile_b = 64, group = 1 })
-
--- ---- Products ----------------------------------------------------------------------------------
-
-local function product(A, B, m, n, batch)
-  local sum = 0
-  for k = 0, size(A, 1) - 1 do sum = sum + A(m, k, batch) * B(n, k, batch) end
-  return sum
-end
-
-local function check_gemm(m, n, k, batches, types, alpha, beta)
-  local A = fill(make_tensor(types[1], make_layout({ m, k, batches }, { 1, m, m * k })),
-    function(i) return (i * 7) % 5 - 2 end)
-  local B = fill(make_tensor(types[2], make_layout({ n, k, batches }, { k, 1, n * k })),
-    function(i) return (i * 3) % 4 - 1 end)
-  local C = fill(make_tensor(types[3], make_layout({ m, n, batches }, { n, 1, m * n })),
-    function(i) return i % 7 - 3 end)
-  local D = cuda.tensor(types[3], make_layout { m, n, batches })
-  D.data:fill(0x7f)
-  simt.gemm { A = A:to(cuda), B = B:to(cuda), C = C:to(cuda), D = D, alpha = alpha, beta = beta }
-  local got, wrong = D:to_host(), 0
-  for b = 0, batches - 1 do
-    for i = 0, m - 1 do
-      for j = 0, n - 1 do
-        local wanted = alpha * product(A, B, i, j, b) + beta * C(i, j, b)
-        if got(i, j, b) ~= wanted then wrong = wrong + 1 end
-      end
-    end
-  end
-  report(("gemm %dx%dx%d of %d batches, %s"):format(m, n, k, batches, table.concat(types, " ")),
-    wrong)
-end
-
-check_gemm(65, 33, 17, 2, { "f16", "e4m3", "f32" }, 2, 0.5)
-check_gemm(1, 1, 1, 1, { "f64", "f64", "f64" }, 1, 0)
-check_gemm(5, 70, 3, 3, { "s8", "s4", "s32" }, 1, -1)
 
 -- ---- Numbers -----------------------------------------------------------------------------------
 

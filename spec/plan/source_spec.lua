@@ -217,16 +217,18 @@ describe("plan.gemm", function()
     { { dtype = "f16", M = 3 },
       "plan.gemm: A is missing: give a tensor or a layout A = (M,K), or numbers M and K" },
     { { dtype = "f16", A = A, B = B, C = { 3, 6 } }, "plan.gemm: N of B and C differ: 5 and 6" },
-    { { dtype = "bf16", A = A, B = B, C = C, arch = 75 },
-      "plan.gemm: bf16 products need compute capability 8.0, and the plan is for 7.5" },
-    { { dtype = "u8", A = A, B = B, C = C, arch = 75 }, "plan.gemm: lutile has atoms of u8 "
-      .. "products from compute capability 8.0 on, and the plan is for 7.5" },
-    { { dtype = "f16", A = A, B = B, C = C, acc = "f64" },
-      "plan.gemm: sums of f16 products are f32, not f64" },
+    { { dtype = "bf16", A = A, B = B, C = C, arch = 75, template = "gemm_sm80.cu" },
+      "plan.gemm: gemm_sm80.cu: bf16 products need compute capability 8.0, and the plan is for "
+        .. "7.5" },
+    { { dtype = "u8", A = A, B = B, C = C, arch = 75, template = "gemm_sm80.cu" },
+      "plan.gemm: gemm_sm80.cu: lutile has atoms of u8 products from compute capability 8.0 on, "
+        .. "and the plan is for 7.5" },
+    { { dtype = "f16", A = A, B = B, C = C, acc = "s32" },
+      "plan.gemm: sums of f16 products are f32, not s32" },
     { { dtype = "f16", A = A, B = B, C = C, bias = "both" },
       "plan.gemm: bias is 'both': \"row\" and \"column\" there are" },
-    { { dtype = "f16", A = A, B = B, C = C, arch = "sm_70" },
-      "plan.gemm: tensor-core kernels need compute capability 7.5, and arch is 7.0" },
+    { { dtype = "f16", A = A, B = B, C = C, arch = "sm_70", template = "gemm_sm80.cu" },
+      "plan.gemm: gemm_sm80.cu: tensor-core kernels need compute capability 7.5, and arch is 7.0" },
     { { dtype = "f16", A = A, B = B, C = C, arch = 1 << 40 },
       "plan.gemm: arch '1099511627776' is none: 90, \"90a\", \"sm_90a\" and \"9.0\" are the "
         .. "forms" },
@@ -239,7 +241,7 @@ describe("plan.gemm", function()
     { { dtype = "f16", A = itself, B = B, C = C },
       "plan.gemm: A: table nested deeper than 64 levels, or in itself" },
     { { dtype = "f16", A = A, B = lutile.make_tensor("s4", make_layout(B)), C = C },
-      "plan.gemm: B has elements of s4, which no product of plans takes" },
+      "plan.gemm: B has elements of s4, and the product takes f16" },
     { { dtype = "f16", M = 1.5, N = 4, K = 4 },
       "plan.gemm: M is 1.5: an integer, 0 or more, or dyn(n) is needed" },
     { { dtype = "f16", M = 4, N = 4, K = 4, L = -1 },
@@ -265,7 +267,7 @@ describe("plan.gemm", function()
 
   it("refuses types that are no names", function()
     assert.error_matches(function() plan.gemm { dtype = {}, M = 4, N = 4, K = 4 } end,
-      "plan.gemm: no tensor%-core product of table")
+      "plan.gemm: dtype cannot be table")
   end)
 
   for name, value in pairs { cluster = { 2, 1 }, ping_pong = false, splits = 2, promote = 4,

@@ -279,8 +279,8 @@ describe("plan.gemm", function()
     assert.has_error(function() gemm { template = "gemm_sm90.cu", arch = 80 } end,
       "plan.gemm: gemm_sm90.cu: wgmma is compute capability 9.0's alone")
     assert.has_error(function() gemm { template = "gemm_sm91.cu" } end,
-      "plan.gemm: template is 'gemm_sm91.cu': gemm_sm80.cu, gemm_sm90.cu and gemm_sm120.cu "
-        .. "there are")
+      "plan.gemm: template is 'gemm_sm91.cu': gemm_sm90.cu, gemm_sm120.cu, gemm_sm80.cu and "
+        .. "simt_gemm.cu there are")
     assert.has_error(function() gemm { template = "gemm_sm120.cu", arch = 89 } end,
       "plan.gemm: gemm_sm120.cu: TMA is for compute capability 9.0 and newer")
     assert.has_error(function() gemm { arch = 120, tile = { 100, 64, 64 } } end,
@@ -487,8 +487,8 @@ describe("plan.gemm for gemm_sm80.cu", function()
   for message, changes in pairs {
     ["plan.gemm: blocks: 4 of 147456 bytes of shared memory each, where a multiprocessor has room "
       .. "for 1"] = { tile = { 128, 256, 64 }, blocks = 4 },
-    ["plan.gemm: C of e4m3 needs compute capability 8.9, and the plan is for 8.0"] =
-      { out = "e4m3" },
+    ["plan.gemm: gemm_sm80.cu: C of e4m3 needs compute capability 8.9, and the plan is for 8.0"] =
+      { out = "e4m3", template = "gemm_sm80.cu" },
     ["plan.gemm: copies of 1 elements by 128 threads do not make up a tile (160,16) of A: extents "
       .. "that are powers of two do"] =
       { dtype = "tf32", M = dyn(4096), a_major = "row", tile = { 160, 32, 16 } },

@@ -193,7 +193,9 @@ end
 -- Takes the place of cuda.compile for a kernel whose plan is in the prelude.
 function M.compile(spec)
   local by_tma = spec.file:find "sm90" or spec.file:find "sm120"
-  local text = '#include <emulator.hpp>\n' .. (by_tma and '#include <emulator_sm90.hpp>\n' or "")
+  local more = by_tma and '#include <emulator_sm90.hpp>\n'
+    or spec.file:find "simt" and '#include <emulator_simt.hpp>\n' or ""
+  local text = '#include <emulator.hpp>\n' .. more
     .. with_headers(emulate_asm(spec.prelude) .. "\n" .. read_all("kernels/" .. spec.file),
       { ["emulator.hpp"] = true })
     .. ENTRY:format(spec.name)

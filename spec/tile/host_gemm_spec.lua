@@ -85,6 +85,32 @@ describe("host_gemm", function()
     assert.same({ 25.0, 25.0 }, { D(8, 6) })
   end)
 
+  for types, expected in pairs {
+    ["c64,c64,f32,c64"] = { 15.0, 30.0 }, ["c64,f32,c64,c64"] = { 45.0, -15.0 },
+    ["c64,f32,f32,c64"] = { 45.0, 0.0 }, ["gc64,f32,c64,gc64"] = { 45.0, -15.0 },
+    ["f32,c64,c64,f32"] = { 15.0 },
+  } do
+    it("of complex and real numbers: " .. types, function()
+      local mma = lutile.make_tiled_mma("UniversalFMA<" .. types .. ">", make_layout { 2, 2 })
+      local d, a, b = types:match "(%w+),(%w+),(%w+)"
+      local A, B, D = make_tensor(a, { 3, 5 }), make_tensor(b, { 2, 5 }), make_tensor(d, { 3, 2 })
+      lutile.fill(A, a == "c64" and { 1, 2 } or 3)
+      lutile.fill(B, b == "c64" and { 3, -1 } or 3)
+      lutile.host_gemm(mma, A, B, D)
+      assert.same(expected, { D(2, 1) })
+    end)
+  end
+
+  it("of s32, modulo 2^32 though products have 62 bits", function()
+    local mma = lutile.make_tiled_mma("UniversalFMA<s32>", make_layout { 2, 2 })
+    local A, B, D = make_tensor("s32", { 3, 3 }), make_tensor("s32", { 2, 3 }),
+      make_tensor("s32", { 3, 2 })
+    lutile.fill(A, 2147483647)
+    lutile.fill(B, -2147483645)
+    lutile.host_gemm(mma, A, B, D)
+    assert.equal(-9, D(2, 1)) -- 3 * (2^31 - 1) * (3 - 2^31)
+  end)
+
   it("adds to C, scaled, into D of another type and layout", function()
     local plan = swizzled_plan(2)
     local A, B = random_matrix("f16", 70, 50), random_matrix("f16", 101, 50)

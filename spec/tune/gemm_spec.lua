@@ -185,6 +185,19 @@ true	tuned: the model's choice: 1000.0 us when that was found
 ]], result.out)
   end)
 
+  it_pretends("searches among multiply-adds", function()
+    local result = run([[
+local function describe(p) return p.template .. " " .. table.concat(p.tile, "x") end
+for _, types in ipairs { { "f32", "f32" }, { "c64", "c64" }, { "e2m1", "s4" } } do
+  local p, results = gemm { dtype = types[1], dtype_b = types[2],
+    candidates = { { tile = { 32, 64, 16 } }, { stages = 3 } } }
+  print(describe(p), results[2].is_model, results[3].pruned:match "^[^,]*", results.not_kept)
+  print(describe(plan { dtype = types[1], dtype_b = types[2] }))
+end]], "0=1,6384=0.5,25536=0.5") -- the larger tile is faster
+    assert.equal(("simt_gemm.cu 32x64x16\ttrue\tstages is an option of templates for tensor cores"
+      .. "\tnil\nsimt_gemm.cu 32x64x16\n"):rep(3), result.out)
+  end)
+
   it_pretends("takes batches, biases, old C and matrices that are transposed", function()
     local result = run [[
 for _, more in ipairs { { L = 2 }, { bias = "row", beta = true },
@@ -245,6 +258,19 @@ for _, dtype in ipairs { "f16", "s8" } do
 end]], "LUTILE_CACHE=" .. command.quote(folder))
     support.remove_folder(folder)
     assert.equal("found\nfound\n", result.out, result.err)
+  end)
+
+  it_runs("searches among multiply-adds", function()
+    local folder = support.new_folder()
+    local result = command.run("-W -", [[
+for _, dtype in ipairs { "f32", "c64", "s16", "e2m1" } do
+  local p, results = lutile.tune.gemm { M = 500, N = 504, K = 512, dtype = dtype, seconds = 1,
+    candidates = { tile = { { 32, 64, 16 }, { 64, 32, 8 } } } }
+  assert(p.template == "simt_gemm.cu" and results[2].microseconds, results[2].pruned)
+  print "found"
+end]], "LUTILE_CACHE=" .. command.quote(folder))
+    support.remove_folder(folder)
+    assert.equal(("found\n"):rep(4), result.out, result.err)
   end)
 
   it_runs("counts elements that are wrong", function()

@@ -54,6 +54,17 @@ static void add_steps(const ltT_mma_atom *atom, double *c, const double *a, cons
       }
 }
 
+/* The same modulo 2^32: exact where a double has not all bits of a product. */
+static void add_modulo(const ltT_mma_atom *atom, double *c, const double *a, const double *b) {
+  for (int n = 0; n < atom->n; n++)
+    for (int k = 0; k < atom->k; k++)
+      for (int m = 0; m < atom->m; m++) {
+        uint32_t x = (uint32_t)(int64_t)a[m + atom->m * k];
+        uint32_t y = (uint32_t)(int64_t)b[n + atom->n * k];
+        c[m + atom->m * n] += (double)(uint32_t)(x * y);
+      }
+}
+
 /* Bits that differ are those of a and of b, less twice those of both. */
 static void add_differences(const ltT_mma_atom *atom, double *c, const double *a, const double *b) {
   for (int n = 0; n < atom->n; n++)
@@ -80,9 +91,14 @@ static void finish(const ltT_mma_atom *atom, double *c) {
   }
 }
 
+static bool has_long_products(const ltT_mma_atom *atom) {
+  return atom->a.element == LT_S32 && atom->b.element == LT_S32;
+}
+
 /* One plane of c plus the product of one of a and one of b. */
 static void multiply_planes(const ltT_mma_atom *atom, double *c, const double *a, const double *b) {
   switch (atom->arithmetic) {
+    case LT_WRAP: (has_long_products(atom) ? add_modulo : add_product)(atom, c, a, b); break;
     case LT_FMA_STEPS: add_steps(atom, c, a, b); break;
     case LT_XOR: add_differences(atom, c, a, b); break;
     default: add_product(atom, c, a, b);
@@ -110,6 +126,13 @@ static const product *products_of(const ltT_mma_atom *atom, size_t *n) {
   }
 }
 
+/* The plane of an operand that stands for 'plane'; NULL where that is 0: of a real one, all but re. */
+static const double *plane_of(const ltT_tiles *x, int plane) {
+  if (x->planes_used == 1 && plane == SUM) return x->planes[RE];
+  if (x->planes_used == 1 && plane != RE) return NULL;
+  return x->planes[plane];
+}
+
 /* Sum and negated imaginary part, once re and im are there. */
 static void derive_planes(ltT_tiles *x) {
   if (x->planes_used != 2) return;
@@ -119,21 +142,27 @@ static void derive_planes(ltT_tiles *x) {
   }
 }
 
+/* c += a * b for the tiles of one atom, of which these are the places in the planes. */
+static void multiply_atom(const ltT_mma_atom *atom, ltT_tiles *c, int64_t at_c, const ltT_tiles *a,
+                          int64_t at_a, const ltT_tiles *b, int64_t at_b) {
+  size_t count;
+  const product *products = products_of(atom, &count);
+  for (size_t p = 0; p < count; p++) {
+    const double *x = plane_of(a, products[p].a), *y = plane_of(b, products[p].b);
+    if (x != NULL && y != NULL)
+      multiply_planes(atom, c->planes[products[p].c] + at_c, x + at_a, y + at_b);
+  }
+  for (int plane = 0; plane < c->planes_used; plane++) finish(atom, c->planes[plane] + at_c);
+}
+
 void ltT_multiply_tiles(const ltT_mma_atom *atom, const ltT_counts *n, ltT_tiles *c, ltT_tiles *a,
                         ltT_tiles *b) {
   derive_planes(a);
   derive_planes(b);
-  size_t count;
-  const product *products = products_of(atom, &count);
   int64_t size_a = atom->m * atom->k, size_b = atom->n * atom->k, size_c = atom->m * atom->n;
   for (int64_t k = 0; k < n->k; k++)
     for (int64_t j = 0; j < n->n; j++)
-      for (int64_t i = 0; i < n->m; i++) {
-        int64_t at_c = size_c * (i + n->m * j);
-        for (size_t p = 0; p < count; p++)
-          multiply_planes(atom, c->planes[products[p].c] + at_c,
-                          a->planes[products[p].a] + size_a * (i + n->m * k),
-                          b->planes[products[p].b] + size_b * (j + n->n * k));
-        for (int plane = 0; plane < c->planes_used; plane++) finish(atom, c->planes[plane] + at_c);
-      }
+      for (int64_t i = 0; i < n->m; i++)
+        multiply_atom(atom, c, size_c * (i + n->m * j), a, size_a * (i + n->m * k), b,
+                      size_b * (j + n->n * k));
 }

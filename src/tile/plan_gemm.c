@@ -302,7 +302,7 @@ static bool find_results(ltT_gemm_run *run, lt_tensor *t, const results *r, int6
                       t->layout) != NULL;
     at[i] += t->offset;
   }
-  t->vector = 128 / ltT_type_of(t->element)->bits;
+  t->vector = ltT_most_vector(t->element);
   return access(run, t, 0, at, r->n, kind);
 }
 

@@ -93,4 +93,10 @@ bool ltT_run_gemm_block(ltT_gemm_run *run);
 /* Offset of an element of a matrix with two modes; false where its layout has none. */
 bool ltT_plan_matrix_offset(const ltT_plan_side *s, int64_t row, int64_t k, int64_t *offset);
 
+/* Elements that 16 bytes hold, one at least. */
+static inline int64_t ltT_most_vector(lt_element element) {
+  int bits = ltT_type_of(element)->bits;
+  return bits < 128 ? 128 / bits : 1;
+}
+
 #endif

@@ -98,7 +98,7 @@ static bool read_shared(lt_arena *arena, const ltT_plan_operand *planned, ltT_pl
 
 /* Elements along k that 16 bytes hold, as far as they divide the tile. */
 static int64_t default_vector(const ltT_plan_side *s) {
-  int64_t vector = 128 / ltT_type_of(s->operand->element)->bits;
+  int64_t vector = ltT_most_vector(s->operand->element);
   while (vector > 1 && s->k % vector != 0) vector /= 2;
   return vector;
 }
@@ -139,7 +139,7 @@ static bool read_copy(lt_arena *arena, const ltT_plan_operand *planned, ltT_plan
 
 /* Values of a thread that lie side by side on both sides: what one copy moves at most. */
 static int64_t find_vector(const ltT_plan_side *s, bool is_planned) {
-  int64_t most = 128 / ltT_type_of(s->operand->element)->bits, vector = 1;
+  int64_t most = ltT_most_vector(s->operand->element), vector = 1;
   if (!is_planned) most = default_vector(s); /* further ones may not be there */
   while (vector < most && vector < s->copies) {
     int64_t step = s->copy[vector * s->copy_threads];

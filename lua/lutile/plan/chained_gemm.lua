@@ -332,6 +332,7 @@ local MODES = { A = { row = "M", column = "N" }, B = { row = "mode 0", column = 
 function M.plan(options)
   problem.check_options(options, KNOWN)
   local arch, reason, multiprocessors = problem.architecture(options)
+  problem.check_tensor_cores(arch)
   local p = { arch = arch, reasons = { reason }, vector = {}, options = options,
     multiprocessors = options.multiprocessors or multiprocessors }
   for _, name in ipairs(NUMBERS) do

@@ -12,8 +12,10 @@ local gemm_sm80 = require "lutile.plan.gemm_sm80"
 local gemm_sm90 = require "lutile.plan.problem_sm90"
 local matrix = require "lutile.plan.matrix"
 local problem = require "lutile.plan.problem"
+local simt_gemm = require "lutile.plan.simt_gemm"
 local tile = require "lutile.plan.tile"
 local try = require "lutile.plan.attempt"
+local types = require "lutile.plan.types"
 
 local M = {}
 
@@ -79,35 +81,6 @@ local function check_bias(bias)
   end
 end
 
--- ---- Types -------------------------------------------------------------------------------------
-
-local COMPUTE = { f64 = "double", s32 = "int" }
-
-local function type_of(options, name, default)
-  local t = matrix.is_tensor(options[name]) and options[name].dtype
-  return t or default
-end
-
--- Types of A, B, the accumulators and D; tf32 takes f32 and rounds it.
-local function choose_types(p, options)
-  local dtype = options.dtype or type_of(options, "A")
-  if not dtype then fail("dtype is missing (A is no tensor that would have one)") end
-  p.dtype, p.dtype_b = dtype, options.dtype_b or options.dtype or type_of(options, "B", dtype)
-  problem.check_types(p.dtype, p.dtype_b, p.arch)
-  local usual = problem.DEFAULT_ACC[dtype]
-  p.acc = options.acc or usual
-  if p.acc ~= usual and not (dtype == "f16" and p.acc == "f16") then
-    fail("sums of %s products are %s, not %s", dtype, usual, tostring(p.acc))
-  end
-  p.out = options.out or type_of(options, "C", p.acc)
-  problem.check_element("C", p.out, p.arch)
-  p.compute = (p.out ~= "s32" or p.acc == "s32") and COMPUTE[p.out] or "float"
-  p.rounds = dtype == "tf32"
-  if options.scales and p.compute ~= "float" then
-    fail("scales are for results that are computed in f32, and C of %s is not", p.out)
-  end
-end
-
 -- ---- Matrices ----------------------------------------------------------------------------------
 
 -- Refuses numbers that are not those of the matrices beside them.
@@ -124,14 +97,13 @@ local function check_numbers(options, m)
 end
 
 local function matrices_of(p, options)
-  local stored = p.dtype == "tf32" and "f32" or p.dtype
-  local stored_b = p.dtype == "tf32" and "f32" or p.dtype_b
-  local m = { A = problem.matrix(options, "A", "M", "K", options.a_major, stored),
-    B = problem.matrix(options, "B", "N", "K", options.b_major, stored_b) }
+  local stored = p.stored
+  local m = { A = problem.matrix(options, "A", "M", "K", options.a_major, stored.A),
+    B = problem.matrix(options, "B", "N", "K", options.b_major, stored.B) }
   local extents = { M = m.A.row.extent, N = m.B.row.extent, L = options.L, C = options.C }
   m.C = problem.matrix(extents, "C", "M", "N", options.c_major, p.out)
   m.D = m.C
-  for name, wanted in pairs { A = stored, B = stored_b, C = p.out } do
+  for name, wanted in pairs { A = stored.A, B = stored.B, C = p.out } do
     if m[name].dtype ~= wanted then
       fail("%s has elements of %s, and the product takes %s", name, m[name].dtype, wanted)
     end
@@ -178,7 +150,7 @@ end
 -- ---- The template ------------------------------------------------------------------------------
 
 local TEMPLATES = { ["gemm_sm80.cu"] = gemm_sm80, ["gemm_sm90.cu"] = gemm_sm90,
-  ["gemm_sm120.cu"] = gemm_sm120 }
+  ["gemm_sm120.cu"] = gemm_sm120, ["simt_gemm.cu"] = simt_gemm }
 
 local function copy_of(t)
   local copy = {}
@@ -279,10 +251,32 @@ local function by_mma_sync(p, a, b, d, why)
   return plan
 end
 
--- By wgmma where there is wgmma, else by mma.sync.
+-- Options of templates that multiply-adds have no use for.
+local OF_TENSOR_CORES = { "warps", "stages", "blocks", table.unpack(OF_SM90) }
+
+-- The plan by simt_gemm.cu; 'why' there is none by another template, nil where there would be.
+local function by_simt(p, a, b, why)
+  for _, name in ipairs(OF_TENSOR_CORES) do
+    if p[name] ~= nil then
+      fail("%s is an option of templates for tensor cores, and simt_gemm.cu is taken: %s", name,
+        why or "the template says so")
+    end
+  end
+  p.reasons[#p.reasons + 1] = why and "simt_gemm.cu, multiply-adds: " .. why
+  explain_copies(p)
+  local plan, obstacle = try(simt_gemm.plan, p, a, b)
+  return plan or fail("simt_gemm.cu: %s%s", obstacle,
+    why and (" (it is taken, for: %s)"):format(why) or "")
+end
+
+-- By multiply-adds where tensor cores cannot, by wgmma where there is wgmma, else by mma.sync.
 local function by_template(p, a, b, d)
+  local why = p.no_tensor_cores
+  if p.template == "simt_gemm.cu" or why and not p.template then return by_simt(p, a, b, why) end
+  if why then fail("%s: %s", p.template, why) end
   if p.template then return by_name(p, a, b, d) end
-  local plan, why = by_sm90(p, a, b, d)
+  local plan
+  plan, why = by_sm90(p, a, b, d)
   if plan then return plan end
   if option_of_sm90(p) and not exclude_sm90(p) then fail("gemm_sm90.cu: %s", why) end
   plan = by_mma_sync(p, a, b, d, why)
@@ -292,7 +286,8 @@ end
 
 local function check_template(name)
   if name and not TEMPLATES[name] then
-    fail("template is '%s': gemm_sm80.cu, gemm_sm90.cu and gemm_sm120.cu there are", name)
+    fail("template is '%s': gemm_sm90.cu, gemm_sm120.cu, gemm_sm80.cu and simt_gemm.cu there are",
+      name)
   end
 end
 
@@ -313,7 +308,7 @@ function M.describe(options)
     reads_c = options.beta ~= nil and options.beta ~= false and options.beta ~= 0,
     beta = math.type(options.beta) and options.beta or nil }
   for _, name in ipairs(PASSED) do p[name] = options[name] end
-  choose_types(p, options)
+  types.choose(p, options)
   p.matrices = matrices_of(p, options)
   if lutile.is_static(p.matrices.C.layout) then matrix.check_target(p.matrices.C) end
   local a, b, d = choose_roles(p)
@@ -326,7 +321,7 @@ end
 
 function M.plan(options) return by_template(M.describe(options)) end
 
--- The same product by gemm_sm80.cu, which takes any matrices.
+-- The same product by gemm_sm80.cu, which takes any matrices of its types.
 function M.fallback(p)
   local options = copy_of(p.options)
   for name in pairs(COUNTS) do options[name] = nil end
@@ -336,7 +331,7 @@ function M.fallback(p)
 end
 
 for _, family in pairs(TEMPLATES) do
-  family.Plan.plan, family.Plan.fallback = M.plan, M.fallback
+  family.Plan.plan, family.Plan.fallback = M.plan, rawget(family.Plan, "fallback") or M.fallback
   family.Plan.__tostring = base.report
 end
 

@@ -87,6 +87,7 @@ local function check_matrices(p, a, b, d, i)
 end
 
 local function check_types(p, a, b)
+  if p.no_tensor_cores then fail("%s", p.no_tensor_cores) end
   if p.arch ~= 90 then fail("wgmma is compute capability 9.0's alone") end
   wgmma.sum_type(p.dtype, p.dtype_b, p.acc)
   for _, m in ipairs { a, b } do

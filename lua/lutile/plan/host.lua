@@ -98,6 +98,20 @@ local function finish(p, t, sums, C, D)
   end
 end
 
+-- The same of complex sums: an epilogue takes and gives {re, im}.
+local function finish_complex(p, t, sums, C, D)
+  for column = 0, lutile.size(D, 1) - 1 do
+    for row = 0, lutile.size(D, 0) - 1 do
+      local x = { 0, 0 }
+      local function add(by, re, im) x[1], x[2] = x[1] + by * re, x[2] + by * im end
+      add(t.alpha, sums(row, column))
+      if p.reads_c then add(t.beta, C(row, column)) end
+      if p.bias then add(1, t.bias(p.bias == "row" and row or column)) end
+      D[{ row, column }] = t.epilogue and t.epilogue(x, row, column) or x
+    end
+  end
+end
+
 -- t: A, B, C, D of rank 3 in the kernel's roles, bias, alpha, beta, epilogue(x, row, column). Sums
 -- are host_gemm's, which scales and adds where there is nothing else to do.
 function M.gemm(p, t)
@@ -108,7 +122,9 @@ function M.gemm(p, t)
     local target = is_plain and D or lutile.make_tensor(p.acc, lutile.make_layout(D.shape))
     lutile.host_gemm(plan, A, B, target, { alpha = is_plain and t.alpha or 1,
       beta = reads_c and t.beta or 0, C = reads_c and C or nil, checks = false, arch = p.arch })
-    if not is_plain then finish(p, t, target, C, D) end
+    if not is_plain then
+      (p.acc == "c64" and finish_complex or finish)(p, t, target, C, D)
+    end
   end
 end
 

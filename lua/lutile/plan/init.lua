@@ -1,5 +1,5 @@
--- Plans: kernels for tensor cores as tables of layouts and numbers, chosen from the layouts of the
--- matrices.
+-- Plans: kernels of matrix products as tables of layouts and numbers, chosen from the types and the
+-- layouts of the matrices.
 --
 --   local p = lutile.plan.gemm { A = A, B = B, C = C }   -- tensors, or layouts and dtype
 --   print(p)                                             -- the layouts, and why these

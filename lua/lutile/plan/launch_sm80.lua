@@ -1,4 +1,4 @@
--- Launches of plans for kernels/gemm_sm80.cu.
+-- Launches of plans for kernels/gemm_sm80.cu and kernels/simt_gemm.cu.
 
 local matrix = require "lutile.plan.matrix"
 local roles = require "lutile.plan.roles"

@@ -6,10 +6,18 @@ local packing = require "lutile.plan.packing"
 
 local M = {}
 
-local MOST_BYTES = 16 -- of one copy
+local MOST_BITS = 128 -- of one copy
 
+-- Of the elements that kernels know (kernels/number.cuh).
+M.BITS = { c64 = 128, f64 = 64, f32 = 32, tf32 = 32, s32 = 32, f16 = 16, bf16 = 16, s16 = 16,
+  s8 = 8, u8 = 8, e4m3 = 8, e5m2 = 8, ue8m0 = 8, ue4m3 = 8, e3m2 = 6, e2m3 = 6, e2m1 = 4, s4 = 4,
+  u4 = 4, b1 = 1 }
+
+-- Of those that tensor-core templates read and write.
 M.BYTES = { f64 = 8, f32 = 4, tf32 = 4, s32 = 4, f16 = 2, bf16 = 2, s8 = 1, u8 = 1, e4m3 = 1,
   e5m2 = 1 }
+
+local function bytes_of(dtype) return math.max(M.BITS[dtype] // 8, 1) end
 
 -- Whether x is a tensor of elements; a counting one has none.
 function M.is_tensor(x) return type(x) == "userdata" and getmetatable(x) == "lutile tensor" end
@@ -67,12 +75,12 @@ end
 -- The matrix of a plain layout, to which 'packed' is copied, if that is there.
 local function describe(name, layout, packed, offset, dtype)
   local m = { name = name, layout = layout, packed = packed, dtype = dtype,
-    bytes = M.BYTES[dtype], offset = offset, row = one_stride(layout, 0),
+    bytes = bytes_of(dtype), offset = offset, row = one_stride(layout, 0),
     column = one_stride(layout, 1) }
   m.batch = lutile.rank(layout) == 3 and one_stride(layout, 2) or { extent = 1, stride = 0 }
   m.unit = m.column.stride == 1 and "column" or m.row.stride == 1 and "row"
     or m.column.extent == 1 and "column" or m.row.extent == 1 and "row" or "none"
-  m.vector = M.vector(m, MOST_BYTES // m.bytes)
+  m.vector = M.vector(m, MOST_BITS // M.BITS[dtype])
   return m
 end
 
@@ -82,11 +90,11 @@ function M.new(name, x, dtype)
   local layout, offset = x, 0
   if M.is_tensor(x) then layout, offset = x.layout, x.offset end
   check_layout(name, layout)
-  if not M.BYTES[dtype] then
+  if not M.BITS[dtype] then
     fail("%s has elements of %s, which no product of plans takes", name, tostring(dtype))
   end
   if packing.is_plain(layout) then return describe(name, layout, nil, offset, dtype) end
-  return describe(name, packing.layout(layout, M.BYTES[dtype]), layout, 0, dtype)
+  return describe(name, packing.layout(layout, bytes_of(dtype)), layout, 0, dtype)
 end
 
 -- The plain copy of a matrix that is contiguous along its columns.

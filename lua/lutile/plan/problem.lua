@@ -34,15 +34,19 @@ end
 -- Of a T4, an A100 and an H100.
 local MULTIPROCESSORS = { [75] = 40, [80] = 108, [90] = 132 }
 
+-- Refuses a compute capability without tensor cores.
+function M.check_tensor_cores(arch)
+  if arch < 75 then
+    fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,
+      arch % 10)
+  end
+end
+
 -- Compute capability as major * 10 + minor: the option's, the device's, 8.0; why; multiprocessors.
 function M.architecture(options)
   local arch, why
   if options.arch ~= nil then arch, why = number_of_arch(options.arch) end
   if options.arch ~= nil and not arch then error(why, 0) end
-  if arch and arch < 75 then
-    fail("tensor-core kernels need compute capability 7.5, and arch is %d.%d", arch // 10,
-      arch % 10)
-  end
   local d = not arch and device() or nil
   if d then
     return 10 * d.major + d.minor, ("compute capability %d.%d: device 0"):format(d.major, d.minor),
@@ -216,7 +220,9 @@ end
 local OUT_SINCE = { bf16 = 80, e4m3 = 89, e5m2 = 89 }
 
 function M.check_element(what, dtype, arch)
-  if not matrix.BYTES[dtype] then fail("%s cannot be %s", what, tostring(dtype)) end
+  if not matrix.BYTES[dtype] or dtype == "tf32" then
+    fail("no tensor-core template writes %s of %s", what, tostring(dtype))
+  end
   local since = OUT_SINCE[dtype]
   if since and arch < since then
     fail("%s of %s needs compute capability %d.%d, and the plan is for %d.%d", what, dtype,

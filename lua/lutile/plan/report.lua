@@ -43,10 +43,23 @@ end
 local LOADS = { matrices = "ldmatrix", transposed = "ldmatrix.trans", whole = "words",
   elements = "single elements" }
 
+local function text_of_unit(o)
+  return o.unit == "none" and "no contiguous mode" or o.unit == "k" and "mode 1 contiguous"
+    or "mode 0 contiguous"
+end
+
 local function add_copied(lines, o, name)
   lines[#lines + 1] = ("%s: tile (%d,%d), %s; %scopies of %d bytes; registers by %s"):format(name,
-    o.rows, o.k, o.unit == "none" and "no contiguous mode" or o.unit == "k" and "mode 1 contiguous"
-    or "mode 0 contiguous", o.async and "asynchronous " or "", o.vector * o.bytes, LOADS[o.load])
+    o.rows, o.k, text_of_unit(o), o.async and "asynchronous " or "", o.vector * o.bytes,
+    LOADS[o.load])
+  lines[#lines + 1] = "  shared " .. tostring(o.shared)
+  lines[#lines + 1] = "  copy (thread,value) " .. tostring(o.copy)
+end
+
+-- Of elements that multiply-adds take as numbers of the sums' type.
+local function add_decoded(lines, o, name)
+  lines[#lines + 1] = ("%s: tile (%d,%d), %s; elements of %s one by one, as %s"):format(name,
+    o.rows, o.k, text_of_unit(o), o.dtype, o.decoded)
   lines[#lines + 1] = "  shared " .. tostring(o.shared)
   lines[#lines + 1] = "  copy (thread,value) " .. tostring(o.copy)
 end
@@ -63,7 +76,8 @@ end
 local function add_operands(lines, p)
   for _, role in ipairs { "A", "B", "D" } do
     local o, name = p[role], roles.name(p, role)
-    if o then (o.tma and add_boxed or add_copied)(lines, o, name) end
+    local add = o and (o.tma and add_boxed or o.decoded and add_decoded or add_copied)
+    if add then add(lines, o, name) end
   end
 end
 

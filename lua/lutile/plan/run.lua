@@ -15,7 +15,8 @@ end
 
 local LAUNCHERS = { ["gemm_sm80.cu"] = require "lutile.plan.launch_sm80",
   ["gemm_sm90.cu"] = require "lutile.plan.launch_sm90",
-  ["gemm_sm120.cu"] = require "lutile.plan.launch_sm120" }
+  ["gemm_sm120.cu"] = require "lutile.plan.launch_sm120",
+  ["simt_gemm.cu"] = require "lutile.plan.launch_sm80" }
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -76,7 +77,7 @@ end
 function M.address(name, t)
   local there, start = pcall(t.data.address, t.data)
   if not there then fail("%s: the tensor's memory was freed", name) end
-  return start + t.offset * matrix.BYTES[t.dtype]
+  return start + t.offset * matrix.BITS[t.dtype] // 8
 end
 
 -- The matrices of tensors, by name, and the addresses of those that are on a device.
@@ -179,7 +180,7 @@ end
 -- Whether two tensors start in one place.
 local function start_together(x, y)
   return x.data == y.data
-    and x.offset * matrix.BYTES[x.dtype] == y.offset * matrix.BYTES[y.dtype]
+    and x.offset * matrix.BITS[x.dtype] == y.offset * matrix.BITS[y.dtype]
 end
 
 local function layout_now(m) return lutile.coalesce(m.packed or matrix.plain_layout(m)) end

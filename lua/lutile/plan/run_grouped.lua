@@ -24,20 +24,20 @@ local function check_group(p, g, i)
   end
 end
 
--- Where a tensor starts: its memory and a byte.
-local function start_of(t) return t.data, t.offset * (matrix.BYTES[t.dtype] or 0) end
+-- Where a tensor starts: its memory and a bit.
+local function start_of(t) return t.data, t.offset * (matrix.BITS[t.dtype] or 0) end
 
--- [memory][byte] -> the group whose D starts there.
+-- [memory][bit] -> the group whose D starts there.
 local function targets_of(groups)
   local targets = {}
   for i, g in ipairs(groups) do
     local d = g.D or g.C
-    local data, byte = start_of(d)
+    local data, bit = start_of(d)
     local there = targets[data] or {}
     targets[data] = there
     if lutile.size(d) > 0 then
-      if there[byte] then fail("D of groups %d and %d are in one place", there[byte], i) end
-      there[byte] = i
+      if there[bit] then fail("D of groups %d and %d are in one place", there[bit], i) end
+      there[bit] = i
     end
   end
   return targets
@@ -48,8 +48,8 @@ local function check_apart(p, groups)
   local targets = targets_of(groups)
   for j, g in ipairs(groups) do
     for _, name in ipairs { "A", "B", p.bias and "bias" or "A", p.reads_c and "C" or nil } do
-      local data, byte = start_of(g[name])
-      local i = targets[data] and targets[data][byte]
+      local data, bit = start_of(g[name])
+      local i = targets[data] and targets[data][bit]
       if i and i ~= j then fail("D of group %d is where %s of group %d is", i, name, j) end
       if i and name ~= "C" then fail("D of group %d is where its %s is", i, name) end
     end

@@ -78,6 +78,23 @@ function sm80.obstacle(p, model)
   return check_tiles(p, model) or check_banks(p, model)
 end
 
+-- ---- Multiply-adds -----------------------------------------------------------------------------
+
+local simt = { fields = { template = true, tile = true, group = true } }
+
+local SIMT_TILES = { { 128, 128 }, { 128, 64 }, { 64, 128 }, { 64, 64 }, { 32, 64 }, { 64, 32 },
+  { 32, 32 } }
+
+function simt.space(p)
+  local tiles = {}
+  for _, t in ipairs(SIMT_TILES) do
+    for _, k in ipairs { 8, 16, 32 } do tiles[#tiles + 1] = { t[1], t[2], k } end
+  end
+  return { template = { p.template }, tile = tiles, group = { p.group } }
+end
+
+function simt.obstacle(p, model) return check_tiles(p, model) end
+
 -- ---- wgmma -------------------------------------------------------------------------------------
 
 local sm90 = { inherited = { "dependent" }, fields = { template = true, tile = true, stages = true,
@@ -108,7 +125,8 @@ end
 
 -- Of each: the options that are searched for, those of them that are as in the model's choice where
 -- a candidate does not say; the space; what speaks against a plan.
-M.families = { ["gemm_sm80.cu"] = sm80, ["gemm_sm120.cu"] = sm120, ["gemm_sm90.cu"] = sm90 }
+M.families = { ["gemm_sm80.cu"] = sm80, ["gemm_sm120.cu"] = sm120, ["gemm_sm90.cu"] = sm90,
+  ["simt_gemm.cu"] = simt }
 
 -- The family of a plan; nil where nothing is known of it.
 function M.family(p) return M.families[p.template] end

@@ -31,35 +31,48 @@ extern "C" __global__ void fill_random(type::T *data, long long count, long long
 local COMPARE = [[
 #include "number.cuh"
 
-// Counts elements of x that are not those of y, as far as 'tolerance' times their size; NaN is NaN.
+// Whether two numbers are the same, as far as 'tolerance' times their size; NaN is NaN.
+__device__ inline bool same(double a, double b, double tolerance) {
+  return a == b || (a != a && b != b) || fabs(a - b) <= tolerance * fabs(b);
+}
+
+// Counts elements of x that are not those of y.
 extern "C" __global__ void compare(const type::T *x, const type::T *y, long long count,
                                    double tolerance, int *wrong) {
   const long long step = (long long)gridDim.x * blockDim.x;
   for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-    const double a = number::load(x, i), b = number::load(y, i);
-    const bool same = a == b || (a != a && b != b) || fabs(a - b) <= tolerance * fabs(b);
-    if (!same && *wrong < 1 << 30) atomicAdd(wrong, 1);
+    const auto a = number::load(x, i), b = number::load(y, i);
+    const bool is_right = same(number::real(a), number::real(b), tolerance) &&
+                          same(number::imaginary(a), number::imaginary(b), tolerance);
+    if (!is_right && *wrong < 1 << 30) atomicAdd(wrong, 1);
   }
 }
 ]]
 
 -- What two ways to round the same number of a type may differ by, relative to it.
-local ROUNDING = { f64 = 2.0 ^ -51, f32 = 2.0 ^ -21, tf32 = 2.0 ^ -9, f16 = 2.0 ^ -9,
-  bf16 = 2.0 ^ -6, e4m3 = 2.0 ^ -2, e5m2 = 2.0 ^ -1, s32 = 0.0, s8 = 0.0, u8 = 0.0 }
+-- Integers do by nothing.
+local ROUNDING = { c64 = 2.0 ^ -51, f64 = 2.0 ^ -51, f32 = 2.0 ^ -21, tf32 = 2.0 ^ -9,
+  f16 = 2.0 ^ -9, bf16 = 2.0 ^ -6, e4m3 = 2.0 ^ -2, e5m2 = 2.0 ^ -1, ue4m3 = 2.0 ^ -2,
+  e2m3 = 2.0 ^ -2, e3m2 = 2.0 ^ -1, e2m1 = 2.0 ^ -1, ue8m0 = 1.0 }
 
-local SCALE = { s8 = 20.0, u8 = 20.0, s32 = 20.0 }
-local SHIFT = { u8 = 100.0 }
+local SCALE = { s8 = 20.0, u8 = 20.0, s16 = 20.0, s32 = 20.0, s4 = 3.0, u4 = 3.0 }
+local SHIFT = { u8 = 100.0, u4 = 8.0, ue4m3 = 2.0, ue8m0 = 2.0 }
 local POISON = 0x7f -- in every byte: NaN, or a number that no product has
 
 local GRID, BLOCK = 1024, 256
 
 local seed = 0
 
+-- What cuda.compile takes for the kernels that fill and compare tensors of a type.
+function M.kernels(dtype)
+  return { source = RANDOM, name = "fill_random", types = { T = dtype } },
+    { source = COMPARE, name = "compare", types = { T = dtype } }
+end
+
 -- Fills all of a tensor's memory: "normal", or "signs": -1, 0 and 1 (0, 1 and 2 for u8), of which
 -- sums are exact in any order.
 function M.fill(t, kind)
-  local kernel = require "lutile.cuda".compile { source = RANDOM, name = "fill_random",
-    types = { T = t.dtype } }
+  local kernel = require "lutile.cuda".compile((M.kernels(t.dtype)))
   seed = seed + 1
   local shift = kind == "signs" and (t.dtype == "u8" and 1.0 or 0.0) or SHIFT[t.dtype] or 0.0
   kernel:launch { grid = GRID, block = BLOCK }(t, t.data:len(), seed,
@@ -105,7 +118,7 @@ function M.poison(t) t.data:fill(POISON) end
 -- How many elements of two tensors of one layout differ by more than rounding.
 function M.count_wrong(x, y)
   local cuda = require "lutile.cuda"
-  local kernel = cuda.compile { source = COMPARE, name = "compare", types = { T = x.dtype } }
+  local kernel = cuda.compile((select(2, M.kernels(x.dtype))))
   local wrong = cuda.tensor("s32", 1)
   wrong.data:fill(0)
   kernel:launch { grid = GRID, block = BLOCK }(x, y, x.data:len(), ROUNDING[x.dtype] or 0.0, wrong)

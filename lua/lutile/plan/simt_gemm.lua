@@ -1,0 +1,195 @@
+-- Plans of D = epilogue(alpha * A * B^T + beta * C + bias) for kernels/simt_gemm.cu: multiply-adds,
+-- for all element types, any strides and extents, and any GPU.
+
+local lutile = require "lutile"
+local base = require "lutile.plan.base"
+local block = require "lutile.plan.simt_block"
+local matrix = require "lutile.plan.matrix"
+local problem = require "lutile.plan.problem"
+local roles = require "lutile.plan.roles"
+local tile = require "lutile.plan.tile"
+
+local make_layout = lutile.make_layout
+
+local M = {}
+
+local TEMPLATE = "simt_gemm.cu"
+
+local function fail(message, ...) error(message:format(...), 0) end
+
+local Plan = setmetatable({ template = TEMPLATE, entry = "gemm" }, { __index = base })
+Plan.__tostring = base.report
+
+-- Bytes of a block's shared memory: as its layouts, which may be replaced, need them.
+local function shared_bytes(p)
+  return (lutile.cosize(p.A.shared) + lutile.cosize(p.B.shared)) * matrix.BITS[p.acc] // 8
+end
+
+function Plan.__index(p, name)
+  if name == "shared_bytes" then return shared_bytes(p) end
+  return Plan[name]
+end
+
+-- ---- Choices -----------------------------------------------------------------------------------
+
+local EXTENTS = { [16] = true, [32] = true, [64] = true, [128] = true }
+local EXTENTS_OF_K = { [8] = true, [16] = true, [32] = true }
+local LEAST_THREADS, MOST_THREADS = 32, 512
+local WARP = 32
+local BLOCKS_EACH = 2 -- of a multiprocessor, for the largest tile
+
+-- Rows, or columns, of the tile that a thread has: more where there are many, if it has registers.
+local function of_thread(p, extent)
+  return extent >= 128 and matrix.BITS[p.acc] <= 64 and 8 or 4
+end
+
+local function choose_tile(p)
+  local large, middle, small = { 128, 128, 16 }, { 64, 64, 16 }, { 32, 32, 16 }
+  if matrix.BITS[p.acc] > 32 then large = middle end
+  if not p.count_blocks then return large end
+  if p.count_blocks(large[1], large[2]) >= BLOCKS_EACH * p.multiprocessors then return large end
+  return p.count_blocks(64, 64) >= p.multiprocessors and middle or small
+end
+
+-- Of those before 7.5, which this template alone is for, all have as much.
+local function shared_limit(arch) return arch < 75 and 48 * 1024 or tile.shared_limit(arch) end
+
+local function check_tile(p)
+  local m, n, k = table.unpack(p.tile)
+  if not (EXTENTS[m] and EXTENTS[n] and EXTENTS_OF_K[k]) then
+    fail("tile is %dx%dx%d, where 16, 32, 64 and 128 rows and columns and 8, 16 and 32 k there "
+      .. "are", m, n, k)
+  end
+  local threads = m // p.each[1] * (n // p.each[2])
+  if threads < LEAST_THREADS or threads > MOST_THREADS then
+    fail("tile: %dx%d by threads of %dx%d sums are %d threads, where %d to %d there are", m, n,
+      p.each[1], p.each[2], threads, LEAST_THREADS, MOST_THREADS)
+  end
+end
+
+-- (thread, value) -> the element of the tile (rows, k) that it copies: threads along the mode in
+-- which the matrix is contiguous.
+local function copy_layout(rows, k, threads, unit)
+  local count = rows * k // threads
+  if unit == "row" or threads < k then return make_layout { threads, count } end
+  local of_k = threads // k
+  return make_layout({ { k, of_k }, count }, { { rows, 1 }, of_k })
+end
+
+-- An operand whose tile (rows, k) is in shared memory k after k, with as much between the rows of
+-- each that a warp which copies along k meets no bank twice.
+local function operand(p, m, rows, dtype)
+  local k = p.tile[3]
+  return { rows = rows, k = k, dtype = m.dtype, rounds = dtype == "tf32" and m.dtype == "f32",
+    unit = m.unit == "column" and "k" or m.unit, bytes = matrix.BITS[p.acc] // 8,
+    shared = make_layout({ rows, k }, { 1, rows + WARP // k }), decoded = p.acc,
+    copy = copy_layout(rows, k, p.threads, m.unit) }
+end
+
+-- Threads along N are neighbours, as are the elements of D that they write.
+local function tiled_mma(p)
+  local m, n = p.tile[1] // p.each[1], p.tile[2] // p.each[2]
+  local atom = ("UniversalFMA<%s,%s,%s,%s>"):format(p.acc, p.dtype, p.dtype_b, p.acc)
+  return lutile.make_tiled_mma(atom, make_layout({ m, n, 1 }, { n, 1, 0 }))
+end
+
+local COMPUTE = { double = "f64", int = "s32", float = "f32" }
+
+local function choose_types(p)
+  if p.acc == "f16" then fail("sums are of f32 at least, not of f16") end
+  p.compute_type = COMPUTE[p.compute]
+end
+
+-- ---- The plan ----------------------------------------------------------------------------------
+
+local function reason(p, name, m)
+  local modes = problem.MODES[m.name]
+  return ("%s %s: %s, one element of %s after the other"):format(m.name, tostring(m.layout),
+    modes[m.unit] and "contiguous along " .. modes[m.unit] or "no contiguous mode", m.dtype)
+    .. (p[name].rounds and ", rounded to tf32" or "")
+end
+
+local function set_defaults(p)
+  p.group, p.epilogue = p.group or 8, p.epilogue or "x"
+  p.reads_c, p.scales = p.reads_c or false, p.scales or false
+  p.title = ("gemm: %s x %s -> %s, sums of %s, by multiply-adds, %s"):format(p.dtype, p.dtype_b,
+    p.out, p.acc, TEMPLATE)
+end
+
+-- The plan for what plan.gemm knows of a product of the matrices a and b, in the kernel's roles.
+function M.plan(description, a, b)
+  local p = setmetatable({}, Plan)
+  for k, v in pairs(description) do p[k] = v end
+  choose_types(p)
+  set_defaults(p)
+  p.tile = p.tile or choose_tile(p)
+  p.each = { of_thread(p, p.tile[1]), of_thread(p, p.tile[2]) }
+  check_tile(p)
+  p.mma = tiled_mma(p)
+  p.threads = lutile.size(p.mma)
+  p.A, p.B = operand(p, a, p.tile[1], p.dtype), operand(p, b, p.tile[2], p.dtype_b)
+  p.reasons[#p.reasons + 1] = reason(p, "A", a)
+  p.reasons[#p.reasons + 1] = reason(p, "B", b)
+  p:check_layouts()
+  return p
+end
+
+-- ---- Layouts that were replaced ----------------------------------------------------------------
+
+local function check_operand(p, name)
+  local o, called = p[name], roles.name(p, name)
+  local function refuse(part, what)
+    fail("%s.%s is %s: %s", called, part, tostring(o[part]), what)
+  end
+  if lutile.is_composed_layout(o.shared) then refuse("shared", TEMPLATE .. " takes no swizzle") end
+  if lutile.rank(o.shared) ~= 2 or lutile.size(o.shared, 0) ~= o.rows
+    or lutile.size(o.shared, 1) ~= o.k or not lutile.is_injective(o.shared) then
+    refuse("shared", ("a place for each of (%d,%d) is needed"):format(o.rows, o.k))
+  end
+  if lutile.rank(o.copy) ~= 2 or lutile.size(o.copy, 0) ~= p.threads
+    or lutile.size(o.copy) ~= o.rows * o.k or not lutile.is_injective(o.copy) then
+    refuse("copy", ("%d threads and the elements of (%d,%d) are needed"):format(p.threads, o.rows,
+      o.k))
+  end
+end
+
+-- Refuses layouts that the kernel could not have.
+function Plan:check_layouts()
+  check_operand(self, "A")
+  check_operand(self, "B")
+  if tostring(self.mma) ~= tostring(tiled_mma(self)) then
+    fail("mma is %s, where %s has %s (another tile would change it)", tostring(self.mma), TEMPLATE,
+      tostring(tiled_mma(self)))
+  end
+  local limit = shared_limit(self.arch)
+  if self.shared_bytes > limit then
+    fail("%d bytes of shared memory, where a block has %d", self.shared_bytes, limit)
+  end
+end
+
+function Plan:block()
+  self:check_layouts()
+  return block.source(self)
+end
+
+-- ---- Running -----------------------------------------------------------------------------------
+
+-- Refuses matrices of other types; 'addresses' of those on a device.
+function Plan:check_matrices(m, addresses)
+  for _, name in ipairs { "A", "B", "C", "D" } do
+    matrix.check_fits(m[name], self.matrices[name], nil, addresses[name])
+  end
+end
+
+-- What host_gemm takes.
+function Plan:host_plan()
+  self:check_layouts()
+  return self
+end
+
+-- Sums of nothing are sums, too.
+function Plan:fallback() return self end
+
+M.Plan = Plan
+
+return M
