@@ -241,9 +241,8 @@ DEVICE void store_global_if(bool condition, void *target, const unsigned *words)
 ** those bits, too, with a third instruction.)
 */
 DEVICE unsigned round_tf32(unsigned bits) {
-  asm("{ .reg .pred is_finite; testp.finite.f32 is_finite, %0; @is_finite add.u32 %0, %0, 0x1000; }"
-      : "+r"(bits));
-  return bits;
+  bool is_finite = fabsf(__uint_as_float(bits)) < __uint_as_float(0x7f800000u);
+  return is_finite ? bits + 0x1000u : bits;
 }
 
 }  // namespace ptx
