@@ -162,7 +162,7 @@ struct Ring {
 };
 
 /* All of B, tiles by group; it is there after a wait for copies and a barrier. */
-DEVICE void load_b(const Matrices &matrices, const Stages &stages) {
+DEVICE void fill_b(const Matrices &matrices, const Stages &stages) {
   Copier<plan::B> b(matrices.b, matrices.b_row, matrices.b_k, 0, matrices.n, stages.b);
 #pragma unroll 1
   for (int tile = 0; tile < kTiles; tile++) {
@@ -180,13 +180,26 @@ DEVICE void load_b(const Matrices &matrices, const Stages &stages) {
 
 /* ---- Products ------------------------------------------------------------------------------- */
 
-/* The MMAs of one k-step; registers of B are loaded as they are used. */
-DEVICE void multiply(const Word *a, unsigned from_b, int step) {
-  Fragment<plan::B> b;
+constexpr int kGroupsOfStep = plan::B::kWords / plan::kWordsOfGroup; /* of columns */
+constexpr int kGroupsOfTile = plan::kSteps * kGroupsOfStep;
+
+/* The registers of B of a group in a tile. */
+DEVICE void load_group(Word *b, unsigned from_b, int i) {
+  constexpr int kLoads = plan::kWordsOfGroup / plan::B::kWordsOfLoad;
 #pragma unroll
-  for (int first = 0; first < plan::B::kWords; first += plan::kWordsOfGroup) {
-    b.load(from_b, step, first, first + plan::kWordsOfGroup);
-    plan::multiply(first / plan::kWordsOfGroup, a, b.words + first);
+  for (int load = 0; load < kLoads; load++)
+    Loader<plan::B>::load(b + load * plan::B::kWordsOfLoad, from_b, i / kGroupsOfStep,
+                          i % kGroupsOfStep * kLoads + load);
+}
+
+/* The MMAs of a tile along k; registers of B are loaded while those before are multiplied. */
+DEVICE void multiply(const Word *a, unsigned from_b) {
+  Word b[2][plan::kWordsOfGroup];
+  load_group(b[0], from_b, 0);
+#pragma unroll
+  for (int i = 0; i < kGroupsOfTile; i++) {
+    if (i + 1 < kGroupsOfTile) load_group(b[(i + 1) % 2], from_b, i + 1);
+    plan::multiply(i % kGroupsOfStep, a + i / kGroupsOfStep * kWordsOfStep, b[i % 2]);
   }
 }
 
@@ -199,6 +212,14 @@ DEVICE void load_a(Word *a, unsigned from_a) {
 #pragma unroll
     for (int w = 0; w < kWordsOfStep; w++) a[step * kWordsOfStep + w] = words.words[w];
   }
+}
+
+/* Of a thread's rows of B: for runs of four in D, its columns come in another order than those of S. */
+template <class Operand>
+DEVICE unsigned offset_in_b(bool is_first) {
+  if constexpr (kCrosses)
+    if (!is_first) return Operand::load_by_fours(threadIdx.x);
+  return Operand::load(threadIdx.x);
 }
 
 /*
@@ -224,11 +245,9 @@ DEVICE void multiply(Ring &ring, const Stages &stages) {
       load_a(a, stages.a + plan::A::load(threadIdx.x) + ring.read * plan::A::kStageBytes);
     else
       plan::P::read(tile, a);
-    const unsigned from_b = stages.b + plan::B::load(threadIdx.x) +
+    const unsigned from_b = stages.b + offset_in_b<plan::B>(is_first) +
                             (plan::kStaysB ? tile : ring.read) * plan::B::kStageBytes;
-#pragma unroll
-    for (int step = 0; step < plan::kSteps; step++)
-      multiply(a + step * kWordsOfStep, from_b, step);
+    multiply(a, from_b);
     if (is_fetched) {
       ring.store();
       ring.advance();
@@ -245,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads *plan::kGroups, plan
   extern __shared__ __align__(128) char shared[];
   const Matrices matrices = {a, b, a_row, a_k, b_row, b_k, m, n};
   const Stages stages(ptx::shared_address(shared));
-  if constexpr (plan::kStaysB) load_b(matrices, stages);
+  if constexpr (plan::kStaysB) fill_b(matrices, stages);
   Ring ring(matrices, stages);
   if constexpr (plan::kStaysB) {
     if constexpr (plan::kAsync) ptx::wait_copies<kAhead>();

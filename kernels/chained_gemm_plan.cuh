@@ -23,11 +23,11 @@ constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers *
 constexpr int kWarpsN = 1;
 constexpr bool kAsync = true;
 constexpr bool kStaysB = true;  /* in shared memory, all of it */
-constexpr int kWordsOfGroup = 32;  /* of B, for a group of columns in a k-step */
+constexpr int kWordsOfGroup = 16;  /* of B, for a group of columns in a k-step */
 constexpr int kRegistersOfTile = 8;  /* of P, for a tile along k */
 constexpr int kRegistersOfPiece = 8;  /* of a thread's sums */
 constexpr int kPieces = 16;
-constexpr int kRun = 2;  /* of neighbouring values, written at once */
+constexpr int kRun = 4;  /* of neighbouring values, written at once */
 constexpr bool kReadsC = false;
 constexpr Bias kBias = kNone;
 
@@ -124,6 +124,12 @@ struct B {
   static DEVICE constexpr unsigned load_step(unsigned i) {
     return swizzle<2, 4, 3>(i % 16 * 1024 + i / 16 * 32);
   }
+  /* The same for rows that threads get by fours, of which half cross. */
+  /* Sw<2,3,3> o 0 o ((2,4),(2,2),4):((32,128),(8,64),0) times 2 */
+  static DEVICE constexpr unsigned by_fours(unsigned i) {
+    return swizzle<2, 4, 3>(i % 2 * 64 + i / 2 % 4 * 256 + i / 8 % 2 * 16 + i / 16 % 2 * 128);
+  }
+  static DEVICE unsigned load_by_fours(unsigned i) { return by_fours(i ^ (i & 4) << 2); }
 };
 
 /*
@@ -365,28 +371,31 @@ DEVICE void multiply(int group, const Word *a, const Word *b) {
         "{sum24, sum25, sum26, sum27}, {%0, %1, %2, %3}, {%16, %17}, {sum24, sum25, sum26, sum27};"
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{sum28, sum29, sum30, sum31}, {%0, %1, %2, %3}, {%18, %19}, {sum28, sum29, sum30, sum31};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum32, sum33, sum34, sum35}, {%0, %1, %2, %3}, {%20, %21}, {sum32, sum33, sum34, sum35};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum36, sum37, sum38, sum39}, {%0, %1, %2, %3}, {%22, %23}, {sum36, sum37, sum38, sum39};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum40, sum41, sum42, sum43}, {%0, %1, %2, %3}, {%24, %25}, {sum40, sum41, sum42, sum43};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum44, sum45, sum46, sum47}, {%0, %1, %2, %3}, {%26, %27}, {sum44, sum45, sum46, sum47};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum48, sum49, sum50, sum51}, {%0, %1, %2, %3}, {%28, %29}, {sum48, sum49, sum50, sum51};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum52, sum53, sum54, sum55}, {%0, %1, %2, %3}, {%30, %31}, {sum52, sum53, sum54, sum55};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum56, sum57, sum58, sum59}, {%0, %1, %2, %3}, {%32, %33}, {sum56, sum57, sum58, sum59};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum60, sum61, sum62, sum63}, {%0, %1, %2, %3}, {%34, %35}, {sum60, sum61, sum62, sum63};"
         ::"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
           "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]),
-          "r"(b[11]), "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]), "r"(b[16]), "r"(b[17]),
-          "r"(b[18]), "r"(b[19]), "r"(b[20]), "r"(b[21]), "r"(b[22]), "r"(b[23]), "r"(b[24]),
-          "r"(b[25]), "r"(b[26]), "r"(b[27]), "r"(b[28]), "r"(b[29]), "r"(b[30]), "r"(b[31]));
+          "r"(b[11]), "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]));
   if (group == 1)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum32, sum33, sum34, sum35}, {%0, %1, %2, %3}, {%4, %5}, {sum32, sum33, sum34, sum35};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum36, sum37, sum38, sum39}, {%0, %1, %2, %3}, {%6, %7}, {sum36, sum37, sum38, sum39};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum40, sum41, sum42, sum43}, {%0, %1, %2, %3}, {%8, %9}, {sum40, sum41, sum42, sum43};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum44, sum45, sum46, sum47}, {%0, %1, %2, %3}, {%10, %11}, {sum44, sum45, sum46, sum47};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum48, sum49, sum50, sum51}, {%0, %1, %2, %3}, {%12, %13}, {sum48, sum49, sum50, sum51};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum52, sum53, sum54, sum55}, {%0, %1, %2, %3}, {%14, %15}, {sum52, sum53, sum54, sum55};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum56, sum57, sum58, sum59}, {%0, %1, %2, %3}, {%16, %17}, {sum56, sum57, sum58, sum59};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum60, sum61, sum62, sum63}, {%0, %1, %2, %3}, {%18, %19}, {sum60, sum61, sum62, sum63};"
+        ::"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
+          "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]),
+          "r"(b[11]), "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]));
+  if (group == 2)
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{sum64, sum65, sum66, sum67}, {%0, %1, %2, %3}, {%4, %5}, {sum64, sum65, sum66, sum67};"
@@ -404,38 +413,46 @@ DEVICE void multiply(int group, const Word *a, const Word *b) {
         "{sum88, sum89, sum90, sum91}, {%0, %1, %2, %3}, {%16, %17}, {sum88, sum89, sum90, sum91};"
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{sum92, sum93, sum94, sum95}, {%0, %1, %2, %3}, {%18, %19}, {sum92, sum93, sum94, sum95};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum96, sum97, sum98, sum99}, {%0, %1, %2, %3}, {%20, %21}, {sum96, sum97, sum98, sum99};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum100, sum101, sum102, sum103}, {%0, %1, %2, %3}, {%22, %23}, {sum100, sum101, sum102, sum103};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum104, sum105, sum106, sum107}, {%0, %1, %2, %3}, {%24, %25}, {sum104, sum105, sum106, sum107};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum108, sum109, sum110, sum111}, {%0, %1, %2, %3}, {%26, %27}, {sum108, sum109, sum110, sum111};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum112, sum113, sum114, sum115}, {%0, %1, %2, %3}, {%28, %29}, {sum112, sum113, sum114, sum115};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum116, sum117, sum118, sum119}, {%0, %1, %2, %3}, {%30, %31}, {sum116, sum117, sum118, sum119};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum120, sum121, sum122, sum123}, {%0, %1, %2, %3}, {%32, %33}, {sum120, sum121, sum122, sum123};"
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{sum124, sum125, sum126, sum127}, {%0, %1, %2, %3}, {%34, %35}, {sum124, sum125, sum126, sum127};"
         ::"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
           "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]),
-          "r"(b[11]), "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]), "r"(b[16]), "r"(b[17]),
-          "r"(b[18]), "r"(b[19]), "r"(b[20]), "r"(b[21]), "r"(b[22]), "r"(b[23]), "r"(b[24]),
-          "r"(b[25]), "r"(b[26]), "r"(b[27]), "r"(b[28]), "r"(b[29]), "r"(b[30]), "r"(b[31]));
+          "r"(b[11]), "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]));
+  if (group == 3)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum96, sum97, sum98, sum99}, {%0, %1, %2, %3}, {%4, %5}, {sum96, sum97, sum98, sum99};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum100, sum101, sum102, sum103}, {%0, %1, %2, %3}, {%6, %7}, {sum100, sum101, sum102, sum103};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum104, sum105, sum106, sum107}, {%0, %1, %2, %3}, {%8, %9}, {sum104, sum105, sum106, sum107};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum108, sum109, sum110, sum111}, {%0, %1, %2, %3}, {%10, %11}, {sum108, sum109, sum110, sum111};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum112, sum113, sum114, sum115}, {%0, %1, %2, %3}, {%12, %13}, {sum112, sum113, sum114, sum115};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum116, sum117, sum118, sum119}, {%0, %1, %2, %3}, {%14, %15}, {sum116, sum117, sum118, sum119};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum120, sum121, sum122, sum123}, {%0, %1, %2, %3}, {%16, %17}, {sum120, sum121, sum122, sum123};"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{sum124, sum125, sum126, sum127}, {%0, %1, %2, %3}, {%18, %19}, {sum124, sum125, sum126, sum127};"
+        ::"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]),
+          "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]),
+          "r"(b[11]), "r"(b[12]), "r"(b[13]), "r"(b[14]), "r"(b[15]));
 }
 
 /* Coordinates in the tile of D of an accumulator: the thread's first, and value i from there. */
 /* (4,8,4):(0,1,16) */
 DEVICE constexpr unsigned c_row(unsigned i) { return i / 4 % 8 + i / 32 * 16; }
-/* (4,8,4):(2,0,0) */
-DEVICE constexpr unsigned c_column(unsigned i) { return i % 4 * 2; }
-/* ((2,2),(1,32)):((0,8),(0,0)) */
-DEVICE constexpr unsigned c_row_step(unsigned i) { return i / 2 % 2 * 8; }
-/* ((2,2),(1,32)):((1,0),(0,8)) */
-DEVICE constexpr unsigned c_column_step(unsigned i) { return i % 2 + i / 4 * 8; }
+/* (4,8,4):(4,0,0) */
+DEVICE constexpr unsigned c_column(unsigned i) { return i % 4 * 4; }
+/* (2,2,2,16):(0,0,8,0) */
+DEVICE constexpr unsigned c_row_step(unsigned i) { return i / 4 % 2 * 8; }
+/* (2,2,2,16):(1,2,0,16) */
+DEVICE constexpr unsigned c_column_step(unsigned i) { return i % 4 + i / 8 * 16; }
+/* The value of a piece that is written as its i-th one. */
+/* (2,2,2):(1,4,2) */
+DEVICE constexpr unsigned run_value(unsigned i) {
+    return i % 2 + i / 2 % 2 * 4 + i / 4 * 2;
+  }
 
 DEVICE Compute epilogue(Compute x, int, int) { return x; }
 

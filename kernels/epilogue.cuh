@@ -44,8 +44,9 @@ struct Run {
   template <class Compute>
   DEVICE static Run encode(const Compute (&x)[kRun]) {
     Run run;
-    if constexpr (kRun == 2 && kSize < 4) {
-      run.words[0] = Element::encode_pair(x[0], x[1]);
+    if constexpr (kRun > 1 && kSize < 4) {
+#pragma unroll
+      for (int i = 0; i < kRun; i += 2) run.words[i / 2] = Element::encode_pair(x[i], x[i + 1]);
     } else {
 #pragma unroll
       for (int i = 0; i < kRun; i++) run.set(i, Element::encode(x[i]));
@@ -54,7 +55,7 @@ struct Run {
   }
 
  private:
-  static_assert(kRun == 1 || kRun == 2 || kSize >= 4, "elements of a word are set at once");
+  static_assert(kRun <= 2 || kSize >= 2, "elements of a word are set at once");
 
   DEVICE void set(int i, typename Element::Bits bits) {
     if constexpr (kSize == 8) {

@@ -201,6 +201,9 @@ DEVICE constexpr unsigned c_column(unsigned i) { return i % 4 * 2 + i / 64 * 8; 
 DEVICE constexpr unsigned c_row_step(unsigned i) { return i / 2 % 2 * 8 + i / 4 % 2 * 32; }
 /* ((2,2),(2,4)):((1,0),(0,16)) */
 DEVICE constexpr unsigned c_column_step(unsigned i) { return i % 2 + i / 8 * 16; }
+/* The value of a piece that is written as its i-th one. */
+/* 32:1 */
+DEVICE constexpr unsigned run_value(unsigned i) { return i; }
 
 DEVICE Compute epilogue(Compute x, int m, int n) { return x; }
 

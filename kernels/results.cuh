@@ -1,6 +1,8 @@
 /*
 ** A thread's sums of mma.sync to global memory: runs of neighbouring values, straight from registers.
 ** The plan comes before.
+**
+** Runs of four are the columns of two atoms: half of the threads have the two pairs of them crossed.
 */
 #pragma once
 
@@ -18,9 +20,18 @@ using Piece = plan::Register[plan::kRegistersOfPiece];
 constexpr unsigned kValues = sizeof(plan::Register) / kSumBytes; /* in a register */
 constexpr unsigned kValuesOfPiece = kValues * plan::kRegistersOfPiece;
 
-DEVICE auto value_of(const Piece &piece, unsigned i) {
+constexpr bool kCrosses = plan::kRun == 4;
+
+DEVICE auto value_at(const Piece &piece, unsigned i) {
   const plan::Register bits = piece[i / kValues] >> i % kValues * 8 * kSumBytes;
   return plan::Accumulator::decode((plan::Accumulator::Bits)bits);
+}
+
+/* The value that is written as the i-th one of a piece. */
+DEVICE auto value_of(const Piece &piece, unsigned i) {
+  const auto x = value_at(piece, plan::run_value(i));
+  if constexpr (kCrosses) return threadIdx.x & 2 ? value_at(piece, plan::run_value(i ^ 2)) : x;
+  return x;
 }
 
 /*

@@ -74,7 +74,7 @@ why: tile 128x256, consumers share each, in clusters of 2x1: 187 us on 132 multi
     assert.matches("\nB: tile %(64,32%), mode 1 contiguous;", text)
     assert.matches("\nwhy: A %(64,64%):%(64,1%): contiguous along N, 16 bytes at once", text)
     assert.matches("\nwhy: B %(64,64%):%(64,1%): contiguous along mode 1, 16 bytes at once", text)
-    assert.matches("\nwhy: D %(64,64%):%(64,1%): 2 elements written at once", text)
+    assert.matches("\nwhy: D %(64,64%):%(64,1%): 4 elements written at once", text)
     text = tostring(plan.chained_gemm { dtype = "f16", M = 64, N = 64, a_major = "row", arch = 80 })
     assert.matches("\nwhy: A %(64,64%):%(1,64%): contiguous along M, 16 bytes at once", text)
   end)

@@ -87,6 +87,23 @@ describe("a plan's source", function()
     end)
   end
 
+  it("has rows of B by fours in different banks", function()
+    for _, options in ipairs { { n = 256 }, { n = 64, block_k = 64 }, { n = 96, block_k = 16 } } do
+      local block = require "lutile.plan.chained_gemm".new(options):block()
+      local by_fours
+      for _, f in ipairs(functions(block)) do if f.name == "by_fours" then by_fours = f.call end end
+      for matrix = 0, 3 do
+        local banks = {}
+        for row = 0, 7 do
+          local lane = 8 * matrix + row
+          local bank = by_fours(lane ~ (lane & 4) << 2) // 16 % 8
+          assert.is_nil(banks[bank])
+          banks[bank] = true
+        end
+      end
+    end
+  end)
+
   it("has the first product's sums as the second one's operand A, by their layout", function()
     for _, options in ipairs { { n = 256 }, { n = 40, rows = 128 }, { n = 96, arch = 75 } } do
       local p = require "lutile.plan.chained_gemm".new(options)

@@ -69,8 +69,14 @@ local Plan = setmetatable({ template = "chained_gemm.cu", entry = "chained_gemm"
 Plan.__index = Plan
 Plan.__tostring = base.report
 
+-- Registers of sums that C++ sees at once: those of two atoms where runs have columns of both.
+local function pieces_of(p)
+  if p.run_size == 4 then return 2 * p.words_of_c end
+  return result.registers_of_piece(p, p.atoms)
+end
+
 local function sums_source(p)
-  local starts, of_piece = {}, result.registers_of_piece(p, p.atoms)
+  local starts, of_piece = {}, pieces_of(p)
   for first = 0, p.sums - 1, of_piece do starts[#starts + 1] = first end
   return sums.source { count = p.sums, starts = starts, of_piece = of_piece, constraint = "r",
     clears = true }
@@ -79,7 +85,7 @@ end
 local function words_of_tile(p) return p.steps * p.atoms[1] * p.words_of_a end
 
 local function constants(p)
-  local of_piece = result.registers_of_piece(p, p.atoms)
+  local of_piece = pieces_of(p)
   return emit.constants {
     emit.constant("kBlockM", p.rows, "of a group"),
     emit.constant("kColumns", p.columns, "n or more"),
@@ -102,6 +108,11 @@ local function constants(p)
   }
 end
 
+local function places_of_result(p)
+  local c = result.layouts(p.mma, p.rows, p.columns)
+  return p.run_size == 4 and result.by_fours(c) or c
+end
+
 function Plan:block()
   local fields = {
     CONSTANTS = constants(self), TYPE = self.dtype, OUT = self.out,
@@ -109,7 +120,7 @@ function Plan:block()
     SUMS = sums_source(self), MMA = mma_sync.source_by_groups(self, self.group_atoms),
     P = sums.operand { values = self.p_value, dtype = self.dtype, arch = self.arch,
       of_piece = words_of_tile(self) },
-    C = result.source(result.layouts(self.mma, self.rows, self.columns)),
+    C = result.source(places_of_result(self)),
   }
   return (BLOCK:gsub("@(%w+)@", fields))
 end
@@ -120,9 +131,10 @@ local WARPS = 8         -- of a block that shares B, or reads its tiles from the
 local MOST_GROUPS = 15  -- for each of which there is a barrier
 local LEAST_STAGES = 2
 local MOST_BLOCKS = 4   -- of a multiprocessor, where there is room
-local MOST_WORDS = 32   -- of B, which are loaded at once,
-local LEAST_WORDS = 8   -- or fewer in such steps, where there are no more registers
-local LEAST_OTHERS = 24 -- registers beside those of sums and operands, as seen in such kernels
+local MOST_WORDS = 16   -- of B, which are loaded while as many are multiplied,
+local LEAST_WORDS = 4   -- or a half or a quarter, where there are no more registers
+local LEAST_OTHERS = 24 -- registers beside those of sums and operands, as seen in such kernels,
+local OTHERS_OF_ROWS = 32 -- and where A or B is contiguous along its rows
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
@@ -189,10 +201,12 @@ end
 -- Registers of a thread: those of all of S with operands of a k-step, and those of D with P and
 -- with an operand of a k-step.
 local function registers_of(p)
-  local of_b = p.group_atoms * p.words_of_b + (p.stays and words_of_copies(p) or 0)
+  local of_b = 2 * p.group_atoms * p.words_of_b + (p.stays and words_of_copies(p) or 0)
   local first = p.sums + p.atoms[1] * p.words_of_a + of_b
   local second = p.sums + p.sums // 2 + of_b
-  return first + LEAST_OTHERS, second + LEAST_OTHERS
+  local by_rows = p.a_major == "row" or p.b_major == "row"
+  local others = by_rows and OTHERS_OF_ROWS or LEAST_OTHERS
+  return first + others, second + others
 end
 
 -- Blocks of a multiprocessor for which there are registers and shared memory.
@@ -231,17 +245,18 @@ local function count_registers(p)
   p.words_of_c = lutile.size(p.mma.c_layout) // 32
   p.atoms = { p.rows // lutile.tile_size(p.mma, 0), p.columns // lutile.tile_size(p.mma, 1) }
   p.sums = p.atoms[1] * p.atoms[2] * p.words_of_c
-  for most = MOST_WORDS, LEAST_WORDS, -LEAST_WORDS do
+  local most = MOST_WORDS
+  repeat
     p.group_atoms = result.divisor(p.atoms[2], most // p.words_of_b)
-    if math.max(registers_of(p)) <= tile.most_registers(1, p.threads) then return end
-  end
+    most = most // 2
+  until most < LEAST_WORDS or math.max(registers_of(p)) <= tile.most_registers(1, p.threads)
 end
 
 local function set_defaults(p)
   p.arch = p.arch or 80
   p.dtype, p.out = p.dtype or "f16", p.out or "f32"
   p.acc, p.dtype_b = "f32", p.dtype -- as all plans by mma.sync have them
-  p.block_k, p.run_size = p.block_k or 32, p.run_size or 2
+  p.block_k, p.run_size = p.block_k or 32, p.run_size or 4
   p.atom = p.atom or (p.arch < 80 and "SM75_16x8x8_" or "SM80_16x8x16_")
     .. ("F32%s%sF32_TN"):format(p.dtype:upper(), p.dtype:upper())
 end
@@ -253,6 +268,13 @@ local function new_operand(p, name, rows, words_at_once)
     major = p[lower .. "_major"], unit = p[lower .. "_unit"],
     vector_bytes = p.vector and p.vector[name], steps = p.steps, threads = p.threads // p.groups,
     arch = p.arch, words_at_once = words_at_once }
+end
+
+-- Whether a thread may have four neighbouring columns of D: rows of B are loaded by matrices of two
+-- atoms then, in another order for the second product.
+local function goes_by_fours(p)
+  return p.atoms[1] == 1 and p.B.load == "matrices" and p.words_of_b == 2
+    and p.group_atoms % 2 == 0
 end
 
 local function choose(p)
@@ -283,6 +305,8 @@ function M.new(options)
   choose(p)
   p.A = new_operand(p, "A", p.rows)
   p.B = new_operand(p, "B", p.columns, p.group_atoms * p.words_of_b)
+  p.run_size = math.min(p.run_size, goes_by_fours(p) and 4 or 2)
+  p.B.by_fours = p.run_size == 4
   p.p_value = accumulators_as_operand(p)
   return p
 end
@@ -348,10 +372,10 @@ function M.plan(options)
     p.reasons[#p.reasons + 1] = problem.reason(m, name, MODES[name])
   end
   local d = p.matrices.D
-  p.run_size = d.unit == "column" and matrix.vector(d, 2) or 1
-  p.reasons[#p.reasons + 1] = problem.reason_of_result(d, p.run_size)
+  p.run_size = d.unit == "column" and matrix.vector(d, 4) or 1
   p.title = ("chained_gemm: (A * B^T) * B^T of %s -> %s"):format(p.dtype, p.out)
   p = M.new(p)
+  p.reasons[#p.reasons + 1] = problem.reason_of_result(d, p.run_size)
   tile.check(p)
   check_registers(p)
   return p

@@ -212,6 +212,22 @@ local function copies_source(o)
   }, "\n")
 end
 
+-- thread -> index, as load_layouts has it, of rows that threads get by fours (result.by_fours): of
+-- loads of two atoms' matrices, both halves of k of each. Threads that have them crossed take the
+-- place of others.
+local function load_by_fours(o)
+  return make_layout(make_layout({ 2, 4 }, { 1, 4 }), make_layout({ 2, 2 }, { o.rows * 8, 2 }),
+    make_layout(o.threads // WARP, 0))
+end
+
+local function by_fours_source(o, load_step)
+  local thread = load_by_fours(o)
+  check_parts(o, "loads by fours", thread, load_step, o.shared)
+  return ("\n  /* The same for rows that threads get by fours, of which half cross. */\n%s\n"
+    .. "  static DEVICE unsigned load_by_fours(unsigned i) { return by_fours(i ^ (i & 4) << 2); }")
+    :format(emit.layout("by_fours", composition(o.shared, thread), o.bytes))
+end
+
 -- The struct of an operand: 'arrival' is its members that say how tiles come to shared memory.
 function M.struct(o, mma, arrival)
   local shared = o.shared
@@ -230,7 +246,8 @@ function M.struct(o, mma, arrival)
     emit.constant("kRounds", o.rounds),
     emit.constant("kLoadMask", emit.mask((emit.split_swizzle(shared, o.bytes)))),
     emit.layout("load", composition(shared, load_thread), o.bytes),
-    emit.layout("load_step", composition(shared, load_step), o.bytes),
+    emit.layout("load_step", composition(shared, load_step), o.bytes)
+      .. (o.by_fours and by_fours_source(o, load_step) or ""),
     "};",
   }, "\n")
 end

@@ -18,7 +18,22 @@ function M.layouts(mma, rows, columns)
   local column = make_layout({ rows, columns }, { 0, 1 })
   return { row = composition(row, thread), column = composition(column, thread),
     row_step = composition(row, parts[1]), column_step = composition(column, parts[1]),
-    values = lutile.size(parts[1]) }
+    run_value = make_layout(lutile.size(parts[1])), values = lutile.size(parts[1]) }
+end
+
+--[[
+The same where columns of two atoms, of one row of atoms, are dealt to threads by fours: column
+2 t + e of atom a is column 4 t + 2 a + e of the two, but for threads t of four in the second half,
+which have their pairs the other way round: swizzle Sw<1,1,2>. So the eight columns of an atom
+are in different banks, as rows of B.
+]]
+function M.by_fours(c)
+  local count = c.values // 8
+  local order = make_layout({ 2, 2, 2, count }, { 1, 4, 2, 8 }) -- column, atom, row, two atoms
+  return { row = c.row, column = composition(make_layout(lutile.cosize(c.column), 2), c.column),
+    row_step = composition(c.row_step, order),
+    column_step = make_layout({ 2, 2, 2, count }, { 1, 2, 0, 16 }),
+    run_value = make_layout({ 2, 2, 2 }, { 1, 4, 2 }), values = c.values }
 end
 
 -- The largest divisor of n up to 'most'.
@@ -47,6 +62,8 @@ function M.source(c)
   return emit.functions {
     emit.layout("c_row", c.row), emit.layout("c_column", c.column),
     emit.layout("c_row_step", c.row_step), emit.layout("c_column_step", c.column_step),
+    "  /* The value of a piece that is written as its i-th one. */",
+    emit.layout("run_value", c.run_value),
   }
 end
 
