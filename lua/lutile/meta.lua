@@ -1770,6 +1770,10 @@ function functions.svg(x, tile, options) end
 ---@field on? string "host" or "cuda": where the tensors are, or the device if there is one
 
 ---A table of layouts, numbers and reasons; tostring gives them as text.
+---A kernel's plan. A script may change mma, stages, blocks and group, the layouts A.shared, A.copy,
+---B.shared and B.copy (of gemm_sm120.cu no copies, nor other shared layouts than TMA's; of
+---gemm_sm90.cu stages and group): what follows is worked out again before the plan is run or
+---compiled, and what no kernel can follow is refused. Other options are with's to change.
 ---@class lutile.Plan
 ---@field mma lutile.TiledMMA
 ---@field A lutile.PlanOperand
@@ -1807,6 +1811,11 @@ function Plan:prepare(A, B, C, options) end
 ---@param changes table
 ---@return lutile.Plan
 function Plan:with(changes) end
+
+---Works out what follows from layouts and numbers that were changed, such as shared_bytes, and
+---raises what no kernel can follow. All that needs the plan does so by itself.
+---@return lutile.Plan
+function Plan:check() end
 
 ---What tostring gives.
 ---@return string

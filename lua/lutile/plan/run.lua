@@ -206,6 +206,7 @@ local function is_empty(extents) return extents[1] * extents[2] * extents[4] == 
 
 -- What a run of the plan on these tensors is: t, matrices m, extents, alpha, beta; checked.
 local function check_gemm(p, A, B, C, options)
+  p:check_run()
   local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias,
     scale_a = options.scale_a, scale_b = options.scale_b }
   for _, name in ipairs { "A", "B", "C", "D" } do check_tensor(name, t[name]) end
