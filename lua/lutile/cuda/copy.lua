@@ -217,11 +217,11 @@ local function in_bytes(modes, bits, starts)
 end
 
 -- The most elements of 'bytes' bytes, up to 'most', that one access along mode 'own' of a side may
--- take.
-local function widest(modes, side, own, bytes, address, most)
+-- take; where 'n', the mode's extent, is given, whole ones.
+local function widest(modes, side, own, bytes, address, most, n)
   local vector = most
   while vector > 1 do
-    if modes[own].n % vector == 0 and are_multiples(modes, side, vector, own)
+    if (n or 0) % vector == 0 and are_multiples(modes, side, vector, own)
       and address % (vector * bytes) == 0 then
       return vector
     end
@@ -230,8 +230,9 @@ local function widest(modes, side, own, bytes, address, most)
   return 1
 end
 
+-- Vectors in which rows are counted, the last of which may not be whole.
 local function in_vectors(modes, vector)
-  local scaled = { { n = modes[1].n // vector, s = 1, d = 1 } }
+  local scaled = { { n = (modes[1].n + vector - 1) // vector, s = 1, d = 1 } }
   for i = 2, #modes do
     local m = modes[i]
     scaled[i] = { n = m.n, s = m.s // vector, d = m.d // vector }
@@ -258,8 +259,8 @@ local function plan_transposed(modes, other, bytes, addresses)
   local most = math.max(1, 16 // bytes)
   local plan = { kind = "copy_transposed", bytes = bytes, group = 0, streaming = false }
   plan.tile_a, plan.tile_b = table.unpack(TILES[bytes])
-  plan.source_vector = widest(modes, "s", other, bytes, addresses.s, most)
-  plan.target_vector = widest(modes, "d", 1, bytes, addresses.d, most)
+  plan.source_vector = widest(modes, "s", other, bytes, addresses.s, most, modes[other].n)
+  plan.target_vector = widest(modes, "d", 1, bytes, addresses.d, most, modes[1].n)
   plan.modes = { modes[1], modes[other] }
   for i = 2, #modes do
     if i ~= other then plan.modes[#plan.modes + 1] = modes[i] end
@@ -267,19 +268,30 @@ local function plan_transposed(modes, other, bytes, addresses)
   return plan
 end
 
+-- Vectors of a row below which those that divide it are taken, and none is a part.
+local LEAST_VECTORS = 8
+
+-- Rows that are contiguous on both sides.
+local function plan_rows(modes, bytes, addresses)
+  local most, n = 16 // bytes, modes[1].n
+  local function vector_of(extent)
+    return math.min(widest(modes, "s", 1, bytes, addresses.s, most, extent),
+      widest(modes, "d", 1, bytes, addresses.d, most, extent))
+  end
+  local vector = vector_of()
+  if n // vector < LEAST_VECTORS then vector = vector_of(n) end
+  return { kind = "copy", bytes = bytes * vector, modes = in_vectors(modes, vector),
+    tail = n % vector * bytes, element = n % vector > 0 and bytes or 0 }
+end
+
 local function plan_modes(modes, bytes, addresses)
   local first = modes[1]
-  if first.s == 1 and first.d == 1 then
-    local most = 16 // bytes
-    local vector = math.min(widest(modes, "s", 1, bytes, addresses.s, most),
-      widest(modes, "d", 1, bytes, addresses.d, most))
-    return { kind = "copy", bytes = bytes * vector, modes = in_vectors(modes, vector) }
-  end
+  if first.s == 1 and first.d == 1 then return plan_rows(modes, bytes, addresses) end
   local other = first.d == 1 and find_contiguous(modes, "s", 2)
   if other and bytes <= 8 and first.n >= LEAST_TILE and modes[other].n >= LEAST_TILE then
     return plan_transposed(modes, other, bytes, addresses)
   end
-  return { kind = "copy", bytes = bytes, modes = modes }
+  return { kind = "copy", bytes = bytes, modes = modes, tail = 0, element = 0 }
 end
 
 local function check_target(modes)
@@ -298,6 +310,7 @@ How elements of 'bits' bits go from one layout to another of the same size: a ta
   bytes   that an access moves; for a transposition, of an element, with vectors of source_vector
           and target_vector elements, tiles of tile_a by tile_b elements, the order of blocks
           ('group' tiles along a at a time; 0: all) and whether caches are passed by ('streaming')
+  tail    bytes of a row beside whole accesses, of elements of 'element' bytes; 0: none
 
 'starts' are the offsets of the first elements (s, d), 'addresses' where these lie in memory.
 ]]
@@ -382,11 +395,11 @@ local function shape_launch(plan)
       { tiles, math.min(product(plan.modes, 3), MOST_ROWS) }
   end
   local row = plan.modes[1].n
-  if row >= 256 then
-    return { bytes = plan.bytes, rows = true },
-      { ceil_div(row, 1024), math.min(product(plan.modes, 2), MOST_ROWS) }
+  local values = { bytes = plan.bytes, rows = row >= 256, element = plan.element }
+  if values.rows then
+    return values, { ceil_div(row, 1024), math.min(product(plan.modes, 2), MOST_ROWS) }
   end
-  return { bytes = plan.bytes, rows = false }, { ceil_div(product(plan.modes, 1), 256) }
+  return values, { ceil_div(product(plan.modes, 1), 256) }
 end
 
 local function prepare_plan(plan, from, to, stream)
@@ -398,7 +411,9 @@ local function prepare_plan(plan, from, to, stream)
   local kernel = kernel_of(device, { file = plan.kind .. ".cu", device = device, index = bits,
     layouts = { source = s, target = d }, values = values }, key)
   local launch = kernel:launch { grid = grid, block = 256, stream = stream }
-  return function() launch(from, s, to, d) end
+  if plan.kind == "copy_transposed" then return function() launch(from, s, to, d) end end
+  local tail = plan.tail
+  return function() launch(from, s, to, d, tail) end
 end
 
 -- Layouts as they are, one element a thread.
