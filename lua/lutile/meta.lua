@@ -2277,6 +2277,8 @@ function cuda.to_host(t, stream) end
 ---stream:query(). Copies into other memory of the host, and from another device, wait. Without a
 ---stream, copies into memory of the host wait for the device before and after, copies from it until
 ---they are done.
+---Elements of another type are converted; on a device not those of e4m3fnuz and e5m2fnuz, of which
+---kernels have no numbers.
 ---@param source lutile.Tensor
 ---@param target lutile.Tensor
 ---@param stream? lutile.cuda.Stream

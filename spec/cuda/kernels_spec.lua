@@ -18,6 +18,8 @@ local CASES = {
   "copy f32 (6,4):(4,1) to (4,6):(6,1)",
   "copy f32 (600,3):(1,700) to (600,3):(1,800)",
   "copy f64 (5,7):(1,5) to (5,7):(7,1)",
+  "copy e4m3fnuz (64,40):(1,64) to (64,40):(40,1)",
+  "copy e5m2fnuz Sw<3,3,3> o 0 o (8,64):(64,1) to (8,64):(1,8)",
   "copy f32 (333,100):(100,1) to (333,100):(1,333) in groups of 4",
   "copy f16 (200,300):(300,1) to (200,300):(1,200) in groups of 1",
 }
@@ -37,7 +39,9 @@ for _, case in ipairs { "f32 5003:1 to 5003:1 by 16", "f64 4097:1 to 4097:1 by 1
   "s4 4002:1 to 4002:1 by 16", "b1 (1016,5):(1,1024) to (1016,5):(1,1152) by 1" } do
   CASES[#CASES + 1] = ("copy %s bytes"):format(case)
 end
-for n = 1, 17 do CASES[#CASES + 1] = ("copy u8 %d:1 to %d:1 by 16 bytes"):format(200 + n, 200 + n) end
+for n = 1, 17 do
+  CASES[#CASES + 1] = ("copy u8 %d:1 to %d:1 by 16 bytes"):format(200 + n, 200 + n)
+end
 for n = 1, 8 do
   CASES[#CASES + 1] = ("copy f16 %d:1 to %d:1 by 16 bytes"):format(9000 + n, 9000 + n)
 end

@@ -48,6 +48,8 @@ check_copy("f16", "Sw<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(1,8)", "copy_element
 check_copy("f32", "(6,4):(4,1)", "(4,6):(6,1)", "copy_elements")
 check_copy("f32", "(600,3):(1,700)", "(600,3):(1,800)", "copy")
 check_copy("f64", "(5,7):(1,5)", "(5,7):(7,1)", nil, "e4m3")
+check_copy("e4m3fnuz", "(64,40):(1,64)", "(64,40):(40,1)", "copy_transposed")
+check_copy("e5m2fnuz", "Sw<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(1,8)", "copy_elements")
 
 -- Rows that are no whole vectors: what is copied at once, and nothing beside.
 local function check_tail(dtype, from, to, bytes)

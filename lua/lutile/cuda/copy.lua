@@ -3,15 +3,20 @@
 
 local lutile = require "lutile"
 local driver = require "lutile.cuda.driver"
+local source = require "lutile.cuda.source"
 
 local M = {}
 
 local BITS = { f64 = 64, f32 = 32, tf32 = 32, f16 = 16, bf16 = 16, e4m3 = 8, e5m2 = 8, e3m2 = 6,
-  e2m3 = 6, e2m1 = 4, ue8m0 = 8, ue4m3 = 8, s32 = 32, s16 = 16, s8 = 8, u8 = 8, s4 = 4, u4 = 4,
-  b1 = 1, c64 = 128 }
+  e2m3 = 6, e2m1 = 4, ue8m0 = 8, ue4m3 = 8, e4m3fnuz = 8, e5m2fnuz = 8, s32 = 32, s16 = 16, s8 = 8,
+  u8 = 8, s4 = 4, u4 = 4, b1 = 1, c64 = 128 }
 
 local function fail(message, ...)
   error(message:format(...), 0)
+end
+
+local function bits_of(dtype)
+  return BITS[dtype] or fail("elements of %s are not copied to devices or on them", dtype)
 end
 
 local function check_tensor(t, role)
@@ -44,7 +49,7 @@ end
 -- Where the memory that a tensor spans lies: the byte it starts at, how many bytes, and how many
 -- elements before the tensor's own start there. Nil where its layout reaches before its start.
 local function span_of(t)
-  local bits = BITS[t.dtype]
+  local bits = bits_of(t.dtype)
   local has_extent, extent = pcall(driver.extent, t.layout)
   if not has_extent then return nil end
   local before = t.offset % elements_in_bytes(bits)
@@ -416,8 +421,25 @@ local function prepare_plan(plan, from, to, stream)
   return function() launch(from, s, to, d, tail) end
 end
 
+-- A tensor as kernels can have it: of bytes, where the elements are of a type without device code.
+local function as_known(t)
+  if source.has_code(t.dtype) then return t end
+  return driver.view(t.data, "u8", t.offset, t.layout)
+end
+
+local function check_converts(from, to)
+  for _, t in ipairs { from, to } do
+    if not source.has_code(t.dtype) then
+      fail("copy: from %s to %s, and kernels cannot convert %s: tensors of the host can "
+        .. "(t:to_host(), lutile.copy)", from.dtype, to.dtype, t.dtype)
+    end
+  end
+end
+
 -- Layouts as they are, one element a thread.
 local function prepare_elements(from, to, stream)
+  if from.dtype ~= to.dtype then check_converts(from, to) end
+  from, to = as_known(from), as_known(to)
   local bits, device = index_bits(from.layout, to.layout), to.data:device()
   local key = ("elements %s %s %s %s %d"):format(from.dtype, to.dtype, driver.blank(from.layout),
     driver.blank(to.layout), bits)
@@ -431,13 +453,13 @@ local function prepare_elements(from, to, stream)
   return function() launch(from, s, to, d) end
 end
 
-local function address(t) return t.data:address() + t.offset * BITS[t.dtype] // 8 end
+local function address(t) return t.data:address() + t.offset * bits_of(t.dtype) // 8 end
 
 -- The function that copies between tensors of one device, by the plan with some fields changed.
 local function prepare_on_device(from, to, stream, changes)
   if lutile.size(to) == 0 then return function() end end
   if from.dtype ~= to.dtype then return prepare_elements(from, to, stream) end
-  local plan = M.plan(from.layout, to.layout, BITS[to.dtype], { s = from.offset, d = to.offset },
+  local plan = M.plan(from.layout, to.layout, bits_of(to.dtype), { s = from.offset, d = to.offset },
     { s = address(from), d = address(to) })
   if plan.kind == "copy_elements" then return prepare_elements(from, to, stream) end
   for field, value in pairs(changes or {}) do plan[field] = value end
@@ -451,8 +473,8 @@ local function copy_on_device(from, to, stream) prepare_on_device(from, to, stre
 -- Whether the tensor covers the memory that it spans, so that this may be overwritten as a whole.
 local function is_dense(t)
   local modes = modes_of(t.layout)
-  if not modes or t.offset * BITS[t.dtype] % 8 ~= 0 then return false end
-  if lutile.size(t) * BITS[t.dtype] % 8 ~= 0 then return false end
+  if not modes or t.offset * bits_of(t.dtype) % 8 ~= 0 then return false end
+  if lutile.size(t) * bits_of(t.dtype) % 8 ~= 0 then return false end
   table.sort(modes, function(x, y) return x.d < y.d end)
   local span = 1
   for _, m in ipairs(modes) do
@@ -466,7 +488,7 @@ end
 
 local function may_move_whole(from, to)
   return from.dtype == to.dtype and from.layout == to.layout and is_dense(to)
-    and from.offset * BITS[from.dtype] % 8 == 0
+    and from.offset * bits_of(from.dtype) % 8 == 0
 end
 
 local function copy_from_host(from, to, stream)

@@ -69,11 +69,22 @@ end
 
 local function is_element(name) return type(name) == "string" and lutile[name] == name end
 
+local WITHOUT_CODE = { e4m3fnuz = true, e5m2fnuz = true, gc64 = true }
+
+-- Whether kernels can load and store elements of a type.
+function M.has_code(dtype) return not WITHOUT_CODE[dtype] end
+
+local function check_code(dtype)
+  if M.has_code(dtype) then return end
+  fail("compile: kernels have no numbers of %s (a parameter 'void *' takes tensors of it)", dtype)
+end
+
 local function add_types(lines, types)
   lines[#lines + 1] = "namespace type {"
   for _, name in ipairs(sorted_keys(types)) do
     local of = types[name]
     if not is_element(of) then fail("compile: no element type '%s'", tostring(of)) end
+    check_code(of)
     if not name:find "::" then
       lines[#lines + 1] = ("using %s = lutile::%s;"):format(check_name(name), of)
     end
