@@ -60,6 +60,42 @@ function M.run(case, on)
   return ("%d wrong"):format(count_wrong(A, B, C))
 end
 
+-- ---- Chained products --------------------------------------------------------------------------
+
+-- A plan of 100 x 64, changed; A, B and D.
+function M.chained(case)
+  local A, B = fill(matrix("f16", 100, 64, "k")), matrix("f16", 64, 64, "k")
+  for i = 0, lutile.size(B) - 1 do B[i] = math.random(-1, 1) end
+  local D = matrix("f32", 100, 64, "k")
+  local p = lutile.plan.chained_gemm { A = A, B = B, D = D, arch = case.arch or 80 }
+  case.change(p)
+  return p, A, B, D
+end
+
+-- D = (A * B^T) * B^T in f64; sums of the first product are exact in f16.
+local function chained_sums(A, B)
+  local S = lutile.make_tensor("f64", make_layout { 100, 64 })
+  local D = lutile.make_tensor("f64", make_layout { 100, 64 })
+  for _, step in ipairs { { A, S }, { S, D } } do
+    for n = 0, 63 do
+      for m = 0, 99 do
+        local x = 0
+        for k = 0, 63 do x = x + step[1](m, k) * B(n, k) end
+        step[2][{ m, n }] = x
+      end
+    end
+  end
+  return D
+end
+
+function M.run_chained(case, on)
+  local p, A, B, D = M.chained(case)
+  p:run(A, B, D, { on = on })
+  local wanted, wrong = chained_sums(A, B), 0
+  for i = 0, lutile.size(D) - 1 do if D(i) ~= wanted(i) then wrong = wrong + 1 end end
+  return ("%d wrong"):format(wrong)
+end
+
 -- ---- Changes that do ---------------------------------------------------------------------------
 
 local function shared(a, b)
@@ -120,6 +156,22 @@ M.good = {
   end },
   { why = "stages of wgmma", arch = 90, template = "gemm_sm90.cu", change = function(p)
     p.stages, p.group = 3, 2
+  end },
+}
+
+M.good_chained = {
+  { why = "chained, rows that are padded", change = function(p)
+    p.A.shared = make_layout({ p.A.rows, p.A.k }, { 40, 1 })
+    p.B.shared = make_layout({ p.B.rows, p.B.k }, { 40, 1 })
+  end },
+  { why = "chained, no swizzle, more stages", change = function(p)
+    p.A.shared, p.stages = make_layout({ p.A.rows, p.A.k }, { p.A.k, 1 }), 5
+  end },
+  { why = "chained, copies of 4 bytes", change = function(p)
+    p.B.copy = parse "((16,8),(2,(8,1))):((128,1),(64,(8,2048)))"
+  end },
+  { why = "chained, copies of an element", change = function(p)
+    p.A.copy = make_layout({ { 32, 4 }, { 1, { 16, 1 } } }, { { 64, 1 }, { 64, { 4, 2048 } } })
   end },
 }
 
@@ -234,9 +286,23 @@ M.bad = {
     .. "the plan as", template = "gemm_sm90.cu" },
   { set("splits", 2), "plan:with{splits = 2} plans anew", template = "gemm_sm90.cu" },
 }
-for _, case in ipairs(M.bad) do
-  case.change, case.message = case[1], case[2]
-  case.arch = case.template and 90 or 80
+
+M.bad_chained = {
+  { set("A.shared", parse "(64,32):(33,1)"), "^A.shared is .*: the 8 elements that a copy moves" },
+  { set("B.shared", parse "(64,32):(0,1)"), "^B.shared is .*are in one place" },
+  { set("A.copy", parse "((4,16),(8,2)):((512,1),(64,16))"), "^A.copy is .*: 1024 elements, where "
+    .. "a tile %(64,32%) has 2048" },
+  { set("stages", 400), "^stages is 400: 400 stages of A and B have" },
+  { set("mma", warps(F16, { 2, 1, 1 })), "^mma is .*, and follows from the rest of the plan as" },
+  { set("warps", 2), "plan:with{warps = 2} plans anew" },
+  { set("A.stage_bytes", 12), "^A.stage_bytes is 12, and follows from the rest of the plan as " },
+}
+
+for _, list in ipairs { M.bad, M.bad_chained } do
+  for _, case in ipairs(list) do
+    case.change, case.message = case[1], case[2]
+    case.arch = case.template and 90 or 80
+  end
 end
 
 -- ---- Random layouts ----------------------------------------------------------------------------
@@ -251,12 +317,11 @@ local function split(extent)
   return parts
 end
 
--- A layout of a tile (64,64): the modes of both in any order, some with gaps behind, in some cases
+-- A layout of a tile (64,k): the modes of both in any order, some with gaps behind, in some cases
 -- swizzled. Most rows stay whole.
-function M.random_layout()
-  local modes = { { mode = 2, n = math.random(4) > 1 and 64 or 8 } }
-  local rest = modes[1].n == 64 and {} or split(8)
-  for _, n in ipairs(rest) do modes[#modes + 1] = { mode = 2, n = n } end
+function M.random_layout(k)
+  local modes = { { mode = 2, n = math.random(4) > 1 and k or 8 } }
+  for _, n in ipairs(split(k // modes[1].n)) do modes[#modes + 1] = { mode = 2, n = n } end
   for _, n in ipairs(split(64)) do
     table.insert(modes, math.random(math.random(4) > 1 and 2 or 1, #modes + 1), { mode = 1, n = n })
   end

@@ -7,6 +7,9 @@ local support = require "spec.support.cuda"
 
 local function plan(options)
   options = options or {}
+  if options.is_chained then
+    return lutile.plan.chained_gemm { dtype = "f16", M = 100, N = 64, arch = 80 }
+  end
   return lutile.plan.gemm { dtype = "f16", M = 256, N = 256, K = 256, tile = { 64, 64, 64 },
     stages = 3, arch = options.arch or 80, template = options.template }
 end
@@ -18,7 +21,18 @@ describe("a changed plan", function()
     end)
   end
 
-  for i, case in ipairs(cases.bad) do
+  for _, case in ipairs(cases.good_chained) do
+    it("is right on the host: " .. case.why, function()
+      assert.equal("0 wrong", cases.run_chained(case, "host"))
+    end)
+  end
+
+  local bad = table.move(cases.bad, 1, #cases.bad, 1, {})
+  for _, case in ipairs(cases.bad_chained) do
+    case.is_chained, bad[#bad + 1] = true, case
+  end
+
+  for i, case in ipairs(bad) do
     it(("is refused: %d, %s"):format(i, case.message), function()
       local p = plan(case)
       case.change(p)
@@ -31,8 +45,9 @@ describe("a changed plan", function()
   end
 
   it("is refused before it runs on the host", function()
-    for _, case in ipairs(cases.bad) do
-      local good, message = pcall(cases.run, { arch = case.arch, template = case.template,
+    for _, case in ipairs(bad) do
+      local run = case.is_chained and cases.run_chained or cases.run
+      local good, message = pcall(run, { arch = case.arch, template = case.template,
         options = { stages = 3 }, change = case.change }, "host")
       assert.is_false(good)
       assert.matches("plan:run: ", message, 1, true)
@@ -93,18 +108,33 @@ describe("a changed plan", function()
     end
   end)
 
-  it("is right or refused with random layouts, on the host", function()
-    local right, refused = 0, 0
-    for _ = 1, 60 do
-      local layout = cases.random_layout()
-      local case = { change = function(p) p.A.shared = layout end }
-      local good, result = pcall(cases.run, case, "host")
-      if good then assert.equal("0 wrong", result, tostring(layout)) end
-      if not good then assert.matches("plan:run: A.shared is ", result, 1, true) end
-      right, refused = right + (good and 1 or 0), refused + (good and 0 or 1)
-    end
-    assert(right > 5 and refused > 5, right .. " right, " .. refused .. " refused")
-  end)
+  for what, case in pairs { ["gemm_sm80.cu"] = { cases.run, 64 },
+    ["chained_gemm.cu"] = { cases.run_chained, 32 } } do
+    it("is right or refused with random layouts, on the host: " .. what, function()
+      local run, k = table.unpack(case)
+      local right, refused = 0, 0
+      for _ = 1, 40 do
+        local layout = cases.random_layout(k)
+        local good, result = pcall(run, { change = function(p) p.A.shared = layout end }, "host")
+        if good then assert.equal("0 wrong", result, tostring(layout)) end
+        if not good then assert.matches("plan:run: A.shared is ", result, 1, true) end
+        right, refused = right + (good and 1 or 0), refused + (good and 0 or 1)
+      end
+      assert(right > 3 and refused > 3, right .. " right, " .. refused .. " refused")
+    end)
+  end
+
+  for _, template in ipairs { "gemm_sm120.cu", "gemm_sm90.cu" } do
+    it("is as TMA has it or refused with random layouts: " .. template, function()
+      for _ = 1, 20 do
+        local p, layout = plan { template = template, arch = 90 }, cases.random_layout(64)
+        p.A.shared = layout
+        local good, result = pcall(p.check, p)
+        if good then assert.equal(p.A.landing, layout) end
+        if not good then assert.matches("and TMA's boxes make it", result, 1, true) end
+      end
+    end)
+  end
 end)
 
 local emulate = support.printed_by("spec/plan/edits_on_emulator.lua")
@@ -112,15 +142,20 @@ local emulate = support.printed_by("spec/plan/edits_on_emulator.lua")
 describe("a changed plan's kernel, emulated,", function()
   local it_runs = support.with_host_kernels(it, pending)
 
-  for i, case in ipairs(cases.good) do
-    it_runs("is right: " .. case.why, function()
-      assert.equal(case.why .. ": 0 wrong", emulate()[i])
-    end)
+  local count = 0
+  for _, list in ipairs { cases.good, cases.good_chained } do
+    for _, case in ipairs(list) do
+      count = count + 1
+      local line = count
+      it_runs("is right: " .. case.why, function()
+        assert.equal(case.why .. ": 0 wrong", emulate()[line])
+      end)
+    end
   end
 
   it_runs("is right with random layouts", function()
     local lines = emulate()
-    assert.equal(#cases.good + 6, #lines)
-    for i = #cases.good + 1, #lines do assert.equal("0 wrong", lines[i]) end
+    assert.equal(count + 8, #lines)
+    for i = count + 1, #lines do assert.equal("0 wrong", lines[i]) end
   end)
 end)

@@ -61,10 +61,12 @@ local function add_watched(was, p)
   end
   for path in pairs(p.changeable) do
     local t, field = place(p, path)
-    if t[field] ~= nil then add(t, field, t[field]) end
+    add(t, field, t[field])
   end
-  for i, n in ipairs(p.tile) do add(p.tile, i, n) end
-  for _, name in ipairs { "A", "B", "tile" } do add(p, name, p[name]) end
+  for i, n in ipairs(p.tile or {}) do add(p.tile, i, n) end
+  for _, name in ipairs { "A", "B", "tile" } do
+    if p[name] then add(p, name, p[name]) end
+  end
 end
 
 -- The plan is right as it is. Gives the plan.

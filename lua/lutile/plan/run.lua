@@ -293,7 +293,7 @@ local function chained_launch(p, x, t)
   local dr, dc = matrix.strides(x.m.D)
   local index = t.D.data:device()
   local most = x.cuda.device(index).multiprocessors * p.blocks
-  local launch = p:kernel(index):launch {
+  local launch = p:compiled(index):launch {
     grid = math.min(ceil_div(ceil_div(x.rows, p.rows), p.groups), most),
     block = { p.threads // p.groups, p.groups }, shared = p.shared_bytes, stream = x.stream,
   }
@@ -317,6 +317,7 @@ local CHAINED_OPTIONS = { stream = true, on = true }
 -- What a run of these tensors needs, all checks made.
 local function check_chained_run(p, A, B, D, options)
   problem.check_options(options, CHAINED_OPTIONS)
+  p:check_run()
   local t = { A = A, B = B, D = D }
   check_tensors(t, { "A", "B", "D" })
   local cuda, is_there = place(t, options.on)
