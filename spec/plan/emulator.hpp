@@ -200,7 +200,9 @@ std::tuple<T...> read_arguments(lua_State *L, int first, std::index_sequence<I..
   return {read_argument<T>(L, first + (int)I)...};
 }
 
-/* (grid x, y, z, block x, y, bytes of shared memory, seed, arguments...): nothing, or what went wrong. */
+/*
+** (grid x, y, z, block x, y, bytes of shared memory, seed, arguments...): nothing, or what went wrong.
+*/
 template <class... T>
 int launch(lua_State *L, void (*kernel)(T...)) {
   index3 grid{(unsigned)luaL_checkinteger(L, 1), (unsigned)luaL_checkinteger(L, 2),

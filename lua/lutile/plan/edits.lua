@@ -46,18 +46,25 @@ local function add_lists(was, p)
   end
 end
 
+local places = {} -- of paths: part and field, or the field
+
 -- The table that has the field of a path, and the field.
 local function place(p, path)
-  local part, field = path:match "^(%a)%.(.*)$"
-  if part then return p[part], field end
-  return p, path
+  local at = places[path]
+  if not at then
+    local part, field = path:match "^(%a)%.(.*)$"
+    at = { part = part, field = field or path }
+    places[path] = at
+  end
+  return at.part and p[at.part] or p, at.field
 end
 
 -- What a run looks at, one after the other: table, field, value.
 local function add_watched(was, p)
+  local watched, keys, values, count = was.watched, was.keys, was.values, 0
   local function add(t, k, v)
-    was.watched[#was.watched + 1], was.keys[#was.keys + 1] = t, k
-    was.values[#was.values + 1] = v
+    count = count + 1
+    watched[count], keys[count], values[count] = t, k, v
   end
   for path in pairs(p.changeable) do
     local t, field = place(p, path)
