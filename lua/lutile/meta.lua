@@ -1770,11 +1770,11 @@ function functions.svg(x, tile, options) end
 ---@field on? string "host" or "cuda": where the tensors are, or the device if there is one
 
 ---A table of layouts, numbers and reasons; tostring gives them as text.
----A kernel's plan. Of gemm_sm80.cu's a script may change mma, stages, blocks, group, A.shared,
----A.copy, B.shared and B.copy; of gemm_sm120.cu's mma, stages, blocks and group; of gemm_sm90.cu's
----stages and group; of chained_gemm.cu's stages, blocks and the four layouts. What follows is
----worked out again before the plan is run or compiled, and what no kernel can follow is refused.
----All else is with's to change, which starts from the options again.
+---Of gemm_sm80.cu's a script may change mma, stages, blocks, group, A.shared, A.copy, B.shared and
+---B.copy; of gemm_sm120.cu's mma, stages, blocks and group; of gemm_sm90.cu's stages and group; of
+---chained_gemm.cu's stages, blocks and the four layouts; of simt_gemm.cu's group and the four
+---layouts. What follows is worked out again before the plan is run or compiled, and what no kernel
+---can follow is refused. All else is with's to change, which starts from the options again.
 ---@class lutile.Plan
 ---@field mma lutile.TiledMMA
 ---@field A lutile.PlanOperand

@@ -3,7 +3,7 @@
 
 local lutile = require "lutile"
 local driver = require "lutile.cuda.driver"
-local source = require "lutile.cuda.source"
+local elements = require "lutile.cuda.elements"
 
 local M = {}
 
@@ -423,13 +423,13 @@ end
 
 -- A tensor as kernels can have it: of bytes, where the elements are of a type without device code.
 local function as_known(t)
-  if source.has_code(t.dtype) then return t end
+  if elements.has_code(t.dtype) then return t end
   return driver.view(t.data, "u8", t.offset, t.layout)
 end
 
 local function check_converts(from, to)
   for _, t in ipairs { from, to } do
-    if not source.has_code(t.dtype) then
+    if not elements.has_code(t.dtype) then
       fail("copy: from %s to %s, and kernels cannot convert %s: tensors of the host can "
         .. "(t:to_host(), lutile.copy)", from.dtype, to.dtype, t.dtype)
     end

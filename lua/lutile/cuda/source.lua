@@ -2,6 +2,7 @@
 
 local lutile = require "lutile"
 local driver = require "lutile.cuda.driver"
+local elements = require "lutile.cuda.elements"
 
 local function fail(message, ...)
   error(message:format(...), 0)
@@ -69,13 +70,8 @@ end
 
 local function is_element(name) return type(name) == "string" and lutile[name] == name end
 
-local WITHOUT_CODE = { e4m3fnuz = true, e5m2fnuz = true, gc64 = true }
-
--- Whether kernels can load and store elements of a type.
-function M.has_code(dtype) return not WITHOUT_CODE[dtype] end
-
 local function check_code(dtype)
-  if M.has_code(dtype) then return end
+  if elements.has_code(dtype) then return end
   fail("compile: kernels have no numbers of %s (a parameter 'void *' takes tensors of it)", dtype)
 end
 

@@ -19,7 +19,7 @@ local function fail(message, ...) error(message:format(...), 0) end
 -- ---- Kinds -------------------------------------------------------------------------------------
 
 -- Refuses what is no layout of numbers that are known before a kernel is compiled.
-local function check_layout(x, path)
+function M.check_layout(x, path)
   if type(x) ~= "userdata" or not lutile.is_layout(x) then
     fail("%s is %s, where a layout is needed", path, tostring(x))
   end
@@ -36,7 +36,7 @@ end
 
 function M.check_shared(p, x, path)
   local o = p[path:sub(1, 1)]
-  check_layout(x, path)
+  M.check_layout(x, path)
   local width = tostring(x):match "smem%[(%d+)b%]"
   if width and math.tointeger(width) ~= 8 * o.bytes then
     fail("%s is %s, where elements have %d bits", path, tostring(x), 8 * o.bytes)
@@ -55,7 +55,7 @@ local function is_power_of_two(n) return n > 0 and n & (n - 1) == 0 end
 
 function M.check_copy(p, x, path)
   local o = p[path:sub(1, 1)]
-  check_layout(x, path)
+  M.check_layout(x, path)
   if lutile.is_composed_layout(x) or lutile.rank(x) ~= 2 or lutile.rank(x[1]) ~= 2 then
     fail("%s is %s, where a layout (thread, (vector, copies)) is needed", path, tostring(x))
   end
