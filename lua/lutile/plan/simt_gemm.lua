@@ -137,9 +137,9 @@ end
 -- ---- Changes -----------------------------------------------------------------------------------
 
 local function check_operand(p, name)
-  local o, called = p[name], roles.name(p, name)
+  local o = p[name]
   local function refuse(part, what)
-    fail("%s.%s is %s: %s", called, part, tostring(o[part]), what)
+    fail("%s.%s is %s: %s", name, part, tostring(o[part]), what)
   end
   if lutile.is_composed_layout(o.shared) then refuse("shared", TEMPLATE .. " takes no swizzle") end
   if lutile.rank(o.shared) ~= 2 or lutile.size(o.shared, 0) ~= o.rows
@@ -202,8 +202,8 @@ end
 -- Refuses changed layouts and numbers that the kernel cannot follow.
 function Plan:check_changed()
   self:check_layouts()
-  check_offsets(self.A, roles.name(self, "A"))
-  check_offsets(self.B, roles.name(self, "B"))
+  check_offsets(self.A, "A")
+  check_offsets(self.B, "B")
 end
 
 -- ---- Running -----------------------------------------------------------------------------------
