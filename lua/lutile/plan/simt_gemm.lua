@@ -8,7 +8,6 @@ local matrix = require "lutile.plan.matrix"
 local mma_rules = require "lutile.plan.mma_rules"
 local operand_rules = require "lutile.plan.operand_rules"
 local problem = require "lutile.plan.problem"
-local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
 
 local make_layout = lutile.make_layout
