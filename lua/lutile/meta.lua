@@ -1770,6 +1770,11 @@ function functions.svg(x, tile, options) end
 ---@field on? string "host" or "cuda": where the tensors are, or the device if there is one
 
 ---A table of layouts, numbers and reasons; tostring gives them as text.
+---Of gemm_sm80.cu's a script may change mma, stages, blocks, group, A.shared, A.copy, B.shared and
+---B.copy; of gemm_sm120.cu's mma, stages, blocks and group; of gemm_sm90.cu's stages and group; of
+---chained_gemm.cu's stages, blocks and the four layouts; of simt_gemm.cu's group and the four
+---layouts. What follows is worked out again before the plan is run or compiled, and what no kernel
+---can follow is refused. All else is with's to change, which starts from the options again.
 ---@class lutile.Plan
 ---@field mma lutile.TiledMMA
 ---@field A lutile.PlanOperand
@@ -1807,6 +1812,11 @@ function Plan:prepare(A, B, C, options) end
 ---@param changes table
 ---@return lutile.Plan
 function Plan:with(changes) end
+
+---Works out what follows from layouts and numbers that were changed, such as shared_bytes, and
+---raises what no kernel can follow. All that needs the plan does so by itself.
+---@return lutile.Plan
+function Plan:check() end
 
 ---What tostring gives.
 ---@return string
@@ -2268,6 +2278,8 @@ function cuda.to_host(t, stream) end
 ---stream:query(). Copies into other memory of the host, and from another device, wait. Without a
 ---stream, copies into memory of the host wait for the device before and after, copies from it until
 ---they are done.
+---Elements of another type are converted; on a device not those of e4m3fnuz and e5m2fnuz, of which
+---kernels have no numbers.
 ---@param source lutile.Tensor
 ---@param target lutile.Tensor
 ---@param stream? lutile.cuda.Stream

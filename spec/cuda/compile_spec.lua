@@ -24,9 +24,13 @@ end
 
 -- What templates are compiled with.
 local PLANS = {
-  { "copy.cu", "vectors", file = "copy.cu", values = { bytes = 16, rows = true },
+  { "copy.cu", "vectors", file = "copy.cu", values = { bytes = 16, rows = true, element = 0 },
     layouts = copy_layouts("(?64,?3):(1,?64)", "(?64,?3):(1,?80)") },
-  { "copy.cu", "bytes one by one", file = "copy.cu", values = { bytes = 1, rows = false },
+  { "copy.cu", "vectors and a tail", file = "copy.cu",
+    values = { bytes = 16, rows = true, element = 2 },
+    layouts = copy_layouts("(?64,?3):(1,?64)", "(?64,?3):(1,?80)") },
+  { "copy.cu", "bytes one by one", file = "copy.cu",
+    values = { bytes = 1, rows = false, element = 0 },
     layouts = copy_layouts("(?64,?3):(?5,?64)", "(?64,?3):(1,?80)"), index = 32 },
   { "copy_transposed.cu", "f16", file = "copy_transposed.cu",
     values = { bytes = 2, source_vector = 8, target_vector = 8, tile_a = 64, tile_b = 128,

@@ -199,6 +199,41 @@ try(cuda.copy, 5, d)
       "copy: source: tensor expected, got integer" }, lines(result.out))
   end)
 
+  it_pretends("types of which kernels have no numbers go there and back, and are refused by name",
+    function()
+      local result = run [[
+for _, name in ipairs { "e4m3fnuz", "e5m2fnuz" } do
+  local t, f = make_tensor(name, parse "(4,8):(8,1)"), cuda.tensor("f32", parse "(4,8):(8,1)")
+  for i = 0, 31 do t[i] = i % 7 end
+  local d = t:to(cuda)
+  local back, same = d:to_host(), true
+  for i = 0, 31 do same = same and back(i) == t(i) end
+  print(same)
+  try(cuda.copy, d, f)
+  try(cuda.copy, f, d)
+  try(cuda.compile, { arch = 80, name = "k", types = { T = name },
+    source = 'extern "C" __global__ void k(type::T *p) {}' })
+  cuda.compile { name = "k", source = 'extern "C" __global__ void k(void *p) {}' }
+    :launch { grid = 1, block = 1 }(d)
+end
+try(function() make_tensor("gc64", 4):to(cuda) end)
+]]
+      local wanted = {}
+      for _, name in ipairs { "e4m3fnuz", "e5m2fnuz" } do
+        for _, line in ipairs { "true",
+          ("copy: from %s to f32, and kernels cannot convert %s: tensors of the host can "
+            .. "(t:to_host(), lutile.copy)"):format(name, name),
+          ("copy: from f32 to %s, and kernels cannot convert %s: tensors of the host can "
+            .. "(t:to_host(), lutile.copy)"):format(name, name),
+          ("compile: kernels have no numbers of %s (a parameter 'void *' takes tensors of it)")
+            :format(name) } do
+          wanted[#wanted + 1] = line
+        end
+      end
+      wanted[#wanted + 1] = "elements of gc64 are not copied to devices or on them"
+      assert.same(wanted, lines(result.out))
+    end)
+
   it_pretends("device memory is not read as the host's", function()
     local result = run [[
 local d = cuda.tensor("f32", 4)

@@ -48,6 +48,47 @@ check_copy("f16", "Sw<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(1,8)", "copy_element
 check_copy("f32", "(6,4):(4,1)", "(4,6):(6,1)", "copy_elements")
 check_copy("f32", "(600,3):(1,700)", "(600,3):(1,800)", "copy")
 check_copy("f64", "(5,7):(1,5)", "(5,7):(7,1)", nil, "e4m3")
+check_copy("e4m3fnuz", "(64,40):(1,64)", "(64,40):(40,1)", "copy_transposed")
+check_copy("e5m2fnuz", "Sw<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(1,8)", "copy_elements")
+
+-- Rows that are no whole vectors: what is copied at once, and nothing beside.
+local function check_tail(dtype, from, to, bytes)
+  from, to = parse(from), parse(to)
+  local a = fill(make_tensor(dtype, from), function(i) return (i * 7 + 3) % 13 % 7 end)
+  local target = cuda.tensor(dtype, lutile.cosize(to) + 32)
+  target.data:fill(0x5a)
+  local before = target:to_host()
+  local there = make_tensor(target, to)
+  cuda.copy(a:to(cuda), there)
+  local got, wrong, inside = target:to_host(), 0, {}
+  for i = 0, size(a) - 1 do
+    inside[to(i)] = true
+    if got(to(i)) ~= a(i) then wrong = wrong + 1 end
+  end
+  for i = 0, size(got) - 1 do
+    if not inside[i] and got(i) ~= before(i) then wrong = wrong + 1 end
+  end
+  local plan = copies.plan(from, to, #lutile.make_gmem_ptr(dtype, 8):bytes())
+  if plan.kind ~= "copy" or plan.bytes ~= bytes then
+    wrong = ("%s by %s of %s bytes: all"):format(wrong, plan.kind, plan.bytes)
+  end
+  report(("copy %s %s to %s by %d bytes"):format(dtype, from, to, bytes), wrong)
+end
+
+for n = 1, 17 do check_tail("u8", 200 + n .. ":1", 200 + n .. ":1", 16) end
+for n = 1, 8 do check_tail("f16", 9000 + n .. ":1", 9000 + n .. ":1", 16) end
+check_tail("f32", "5003:1", "5003:1", 16)
+check_tail("f64", "4097:1", "4097:1", 16)
+check_tail("c64", "4097:1", "4097:1", 16)
+check_tail("f16", "((601,3),2):((1,601),1803)", "((601,3),2):((1,601),1803)", 16)
+check_tail("f16", "(601,5):(1,608)", "(601,5):(1,616)", 16)
+check_tail("f16", "(2105,3):(1,2112)", "(2105,3):(1,2120)", 16)
+check_tail("f16", "(601,5):(1,604)", "(601,5):(1,616)", 8)
+check_tail("f16", "(601,5):(1,601)", "(601,5):(1,603)", 2)
+check_tail("u8", "(13,40):(1,16)", "(13,40):(1,32)", 1)
+check_tail("f16", "(60,40):(1,64)", "(60,40):(1,72)", 8)
+check_tail("s4", "4002:1", "4002:1", 16)
+check_tail("b1", "(1016,5):(1,1024)", "(1016,5):(1,1152)", 1)
 
 -- Blocks in groups, the last one narrower.
 local function check_groups(dtype, from, to, changes)

@@ -43,6 +43,8 @@ namespace emulator {
 constexpr unsigned kWarp = 32;
 constexpr size_t kStack = 1 << 17;
 
+static size_t shared_bytes; /* that the launch asks for */
+
 struct Copy {
   char *target;
   const char *source; /* null: zeros */
@@ -198,16 +200,19 @@ std::tuple<T...> read_arguments(lua_State *L, int first, std::index_sequence<I..
   return {read_argument<T>(L, first + (int)I)...};
 }
 
-/* (grid x, y, z, block x, y, seed, arguments...): nothing, or what went wrong. */
+/*
+** (grid x, y, z, block x, y, bytes of shared memory, seed, arguments...): nothing, or what went wrong.
+*/
 template <class... T>
 int launch(lua_State *L, void (*kernel)(T...)) {
   index3 grid{(unsigned)luaL_checkinteger(L, 1), (unsigned)luaL_checkinteger(L, 2),
               (unsigned)luaL_checkinteger(L, 3)};
-  auto arguments = read_arguments<T...>(L, 7, std::index_sequence_for<T...>());
+  auto arguments = read_arguments<T...>(L, 8, std::index_sequence_for<T...>());
   problem = nullptr;
   width = (unsigned)luaL_checkinteger(L, 4);
   const unsigned count = width * (unsigned)luaL_checkinteger(L, 5);
-  if (!run(grid, count, (uint64_t)luaL_checkinteger(L, 6),
+  shared_bytes = (size_t)luaL_checkinteger(L, 6);
+  if (!run(grid, count, (uint64_t)luaL_checkinteger(L, 7),
            [=] { std::apply(kernel, arguments); }))
     problem = "some threads wait for others for ever";
   lua_pushstring(L, problem);
@@ -217,7 +222,7 @@ int launch(lua_State *L, void (*kernel)(T...)) {
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 inline char *place(unsigned address, size_t bytes) {
-  if (address + bytes > sizeof shared || address % bytes != 0)
+  if (address + bytes > shared_bytes || address % bytes != 0)
     problem = "shared memory: outside, or not aligned";
   return shared + address % sizeof shared;
 }

@@ -182,7 +182,7 @@ describe("a plan for simt_gemm.cu", function()
     p:run(A, B, first, { on = "host" })
     p.A.shared = make_layout({ 32, 16 }, { 40, 2 })
     p.A.copy = make_layout({ 64, 8 }, { 8, 1 })
-    assert.equal(bytes + 4 * (1271 - lutile.cosize(p.B.shared)), p.shared_bytes)
+    assert.equal(bytes + 4 * (1271 - lutile.cosize(p.B.shared)), p:check().shared_bytes)
     assert.matches("kSize = 1271;", p:block(), 1, true)
     local second = tensor("f32", 40, 33)
     p:run(A, B, second, { on = "host" })
@@ -205,12 +205,28 @@ describe("a plan for simt_gemm.cu", function()
     ["bytes of shared memory, where a block has"] = function(p)
       p.A.shared = make_layout({ 32, 16 }, { 1, 4096 })
     end,
+    ["A.shared is (32,16):(-1,32): offset -1 is before the tile's start"] = function(p)
+      p.A.shared = make_layout({ 32, 16 }, { -1, 32 })
+    end,
+    ["A.copy is (64,8):(1,65): copy 7 of thread 25 is of (32,14), outside of the tile (32,16)"] =
+      function(p) p.A.copy = make_layout({ 64, 8 }, { 1, 65 }) end,
+    ["B.copy is 12, where a layout is needed"] = function(p) p.B.copy = 12 end,
+    ["A.shared is (32,16):(1,?32): a kernel is compiled for it"] = function(p)
+      p.A.shared = make_layout({ 32, 16 }, { 1, lutile.dyn(32) })
+    end,
+    ["group is 0, where a positive integer is needed"] = function(p) p.group = 0 end,
+    ["tile is {32, 32, 8}, and the plan was made for {32, 32, 16}"] = function(p)
+      p.tile = { 32, 32, 8 }
+    end,
+    ["shared_bytes is 8, and follows from the rest of the plan"] = function(p)
+      p.shared_bytes = 8
+    end,
   } do
     it("refuses replaced layouts: " .. message, function()
       local p = gemm { tile = { 32, 32, 16 } }
       change(p)
       assert.error_matches(function() p:block() end, message, 1, true)
-      assert.error_matches(function() p:host_plan() end, message, 1, true)
+      assert.error_matches(function() p:check() end, message, 1, true)
     end)
   end
 

@@ -65,12 +65,6 @@ describe("a plan's source", function()
     end)
   end
 
-  it("is refused where a layout's offsets are no sums of thread and step", function()
-    local p = gemm("f16", "k", "k")
-    p.A.shared = lutile.composition(lutile.Swizzle(3, 0, 3), make_layout({ 64, 64 }, { 65, 1 }))
-    assert.error_matches(function() p:block() end, "as a sum of parts")
-  end)
-
   for name, options in pairs {
     gemm_sm80 = { out = "f16", tile = { 64, 64, 32 } },
     gemm_sm120 = { out = "f16", tile = { 64, 64, 64 } },
@@ -200,19 +194,8 @@ describe("plan.gemm", function()
     end
   end)
 
-  for _, template in ipairs { "gemm_sm90.cu", "gemm_sm120.cu" } do
-    it("is refused where a tile would not lie as TMA leaves it: " .. template, function()
-      local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 90, template = template,
-        tile = { 64, 64, 64 } }
-      p.B.shared = make_layout({ 64, 64 }, { 64, 1 })
-      assert.has_error(function() p:source() end, "plan:source: B.shared is (64,64):(64,1), and "
-        .. "TMA's boxes make it Sw<3,3,3> o 0 o ((8,8),(64,1)):((64,512),(1,0)): the tile is what "
-        .. "may be changed")
-    end)
-  end
-
   for _, name in ipairs { "with", "report", "svg", "source", "compile_options", "kernel", "run",
-    "prepare" } do
+    "prepare", "check" } do
     it("is what is missing where a dot stands before " .. name, function()
       local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 80 }
       local message = ("^plan:%s: a plan expected, got nil "):format(name)

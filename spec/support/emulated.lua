@@ -93,7 +93,7 @@ local function launcher(call, options)
     local arguments = table.pack(...)
     for i = 1, arguments.n do arguments[i] = argument_of(arguments[i]) end
     local problem = call(grid[1], grid[2] or 1, grid[3] or 1, block[1], block[2] or 1,
-      math.random(0, 1 << 30), table.unpack(arguments, 1, arguments.n))
+      options.shared, math.random(0, 1 << 30), table.unpack(arguments, 1, arguments.n))
     if problem then error(problem, 0) end
   end
 end

@@ -3,15 +3,20 @@
 
 local lutile = require "lutile"
 local driver = require "lutile.cuda.driver"
+local elements = require "lutile.cuda.elements"
 
 local M = {}
 
 local BITS = { f64 = 64, f32 = 32, tf32 = 32, f16 = 16, bf16 = 16, e4m3 = 8, e5m2 = 8, e3m2 = 6,
-  e2m3 = 6, e2m1 = 4, ue8m0 = 8, ue4m3 = 8, s32 = 32, s16 = 16, s8 = 8, u8 = 8, s4 = 4, u4 = 4,
-  b1 = 1, c64 = 128 }
+  e2m3 = 6, e2m1 = 4, ue8m0 = 8, ue4m3 = 8, e4m3fnuz = 8, e5m2fnuz = 8, s32 = 32, s16 = 16, s8 = 8,
+  u8 = 8, s4 = 4, u4 = 4, b1 = 1, c64 = 128 }
 
 local function fail(message, ...)
   error(message:format(...), 0)
+end
+
+local function bits_of(dtype)
+  return BITS[dtype] or fail("elements of %s are not copied to devices or on them", dtype)
 end
 
 local function check_tensor(t, role)
@@ -44,7 +49,7 @@ end
 -- Where the memory that a tensor spans lies: the byte it starts at, how many bytes, and how many
 -- elements before the tensor's own start there. Nil where its layout reaches before its start.
 local function span_of(t)
-  local bits = BITS[t.dtype]
+  local bits = bits_of(t.dtype)
   local has_extent, extent = pcall(driver.extent, t.layout)
   if not has_extent then return nil end
   local before = t.offset % elements_in_bytes(bits)
@@ -217,11 +222,11 @@ local function in_bytes(modes, bits, starts)
 end
 
 -- The most elements of 'bytes' bytes, up to 'most', that one access along mode 'own' of a side may
--- take.
-local function widest(modes, side, own, bytes, address, most)
+-- take; where 'n', the mode's extent, is given, whole ones.
+local function widest(modes, side, own, bytes, address, most, n)
   local vector = most
   while vector > 1 do
-    if modes[own].n % vector == 0 and are_multiples(modes, side, vector, own)
+    if (n or 0) % vector == 0 and are_multiples(modes, side, vector, own)
       and address % (vector * bytes) == 0 then
       return vector
     end
@@ -230,8 +235,9 @@ local function widest(modes, side, own, bytes, address, most)
   return 1
 end
 
+-- Vectors in which rows are counted, the last of which may not be whole.
 local function in_vectors(modes, vector)
-  local scaled = { { n = modes[1].n // vector, s = 1, d = 1 } }
+  local scaled = { { n = (modes[1].n + vector - 1) // vector, s = 1, d = 1 } }
   for i = 2, #modes do
     local m = modes[i]
     scaled[i] = { n = m.n, s = m.s // vector, d = m.d // vector }
@@ -258,8 +264,8 @@ local function plan_transposed(modes, other, bytes, addresses)
   local most = math.max(1, 16 // bytes)
   local plan = { kind = "copy_transposed", bytes = bytes, group = 0, streaming = false }
   plan.tile_a, plan.tile_b = table.unpack(TILES[bytes])
-  plan.source_vector = widest(modes, "s", other, bytes, addresses.s, most)
-  plan.target_vector = widest(modes, "d", 1, bytes, addresses.d, most)
+  plan.source_vector = widest(modes, "s", other, bytes, addresses.s, most, modes[other].n)
+  plan.target_vector = widest(modes, "d", 1, bytes, addresses.d, most, modes[1].n)
   plan.modes = { modes[1], modes[other] }
   for i = 2, #modes do
     if i ~= other then plan.modes[#plan.modes + 1] = modes[i] end
@@ -267,19 +273,30 @@ local function plan_transposed(modes, other, bytes, addresses)
   return plan
 end
 
+-- Vectors of a row below which those that divide it are taken, and none is a part.
+local LEAST_VECTORS = 8
+
+-- Rows that are contiguous on both sides.
+local function plan_rows(modes, bytes, addresses)
+  local most, n = 16 // bytes, modes[1].n
+  local function vector_of(extent)
+    return math.min(widest(modes, "s", 1, bytes, addresses.s, most, extent),
+      widest(modes, "d", 1, bytes, addresses.d, most, extent))
+  end
+  local vector = vector_of()
+  if n // vector < LEAST_VECTORS then vector = vector_of(n) end
+  return { kind = "copy", bytes = bytes * vector, modes = in_vectors(modes, vector),
+    tail = n % vector * bytes, element = n % vector > 0 and bytes or 0 }
+end
+
 local function plan_modes(modes, bytes, addresses)
   local first = modes[1]
-  if first.s == 1 and first.d == 1 then
-    local most = 16 // bytes
-    local vector = math.min(widest(modes, "s", 1, bytes, addresses.s, most),
-      widest(modes, "d", 1, bytes, addresses.d, most))
-    return { kind = "copy", bytes = bytes * vector, modes = in_vectors(modes, vector) }
-  end
+  if first.s == 1 and first.d == 1 then return plan_rows(modes, bytes, addresses) end
   local other = first.d == 1 and find_contiguous(modes, "s", 2)
   if other and bytes <= 8 and first.n >= LEAST_TILE and modes[other].n >= LEAST_TILE then
     return plan_transposed(modes, other, bytes, addresses)
   end
-  return { kind = "copy", bytes = bytes, modes = modes }
+  return { kind = "copy", bytes = bytes, modes = modes, tail = 0, element = 0 }
 end
 
 local function check_target(modes)
@@ -298,6 +315,7 @@ How elements of 'bits' bits go from one layout to another of the same size: a ta
   bytes   that an access moves; for a transposition, of an element, with vectors of source_vector
           and target_vector elements, tiles of tile_a by tile_b elements, the order of blocks
           ('group' tiles along a at a time; 0: all) and whether caches are passed by ('streaming')
+  tail    bytes of a row beside whole accesses, of elements of 'element' bytes; 0: none
 
 'starts' are the offsets of the first elements (s, d), 'addresses' where these lie in memory.
 ]]
@@ -382,11 +400,11 @@ local function shape_launch(plan)
       { tiles, math.min(product(plan.modes, 3), MOST_ROWS) }
   end
   local row = plan.modes[1].n
-  if row >= 256 then
-    return { bytes = plan.bytes, rows = true },
-      { ceil_div(row, 1024), math.min(product(plan.modes, 2), MOST_ROWS) }
+  local values = { bytes = plan.bytes, rows = row >= 256, element = plan.element }
+  if values.rows then
+    return values, { ceil_div(row, 1024), math.min(product(plan.modes, 2), MOST_ROWS) }
   end
-  return { bytes = plan.bytes, rows = false }, { ceil_div(product(plan.modes, 1), 256) }
+  return values, { ceil_div(product(plan.modes, 1), 256) }
 end
 
 local function prepare_plan(plan, from, to, stream)
@@ -398,11 +416,30 @@ local function prepare_plan(plan, from, to, stream)
   local kernel = kernel_of(device, { file = plan.kind .. ".cu", device = device, index = bits,
     layouts = { source = s, target = d }, values = values }, key)
   local launch = kernel:launch { grid = grid, block = 256, stream = stream }
-  return function() launch(from, s, to, d) end
+  if plan.kind == "copy_transposed" then return function() launch(from, s, to, d) end end
+  local tail = plan.tail
+  return function() launch(from, s, to, d, tail) end
+end
+
+-- A tensor as kernels can have it: of bytes, where the elements are of a type without device code.
+local function as_known(t)
+  if elements.has_code(t.dtype) then return t end
+  return driver.view(t.data, "u8", t.offset, t.layout)
+end
+
+local function check_converts(from, to)
+  for _, t in ipairs { from, to } do
+    if not elements.has_code(t.dtype) then
+      fail("copy: from %s to %s, and kernels cannot convert %s: tensors of the host can "
+        .. "(t:to_host(), lutile.copy)", from.dtype, to.dtype, t.dtype)
+    end
+  end
 end
 
 -- Layouts as they are, one element a thread.
 local function prepare_elements(from, to, stream)
+  if from.dtype ~= to.dtype then check_converts(from, to) end
+  from, to = as_known(from), as_known(to)
   local bits, device = index_bits(from.layout, to.layout), to.data:device()
   local key = ("elements %s %s %s %s %d"):format(from.dtype, to.dtype, driver.blank(from.layout),
     driver.blank(to.layout), bits)
@@ -416,13 +453,13 @@ local function prepare_elements(from, to, stream)
   return function() launch(from, s, to, d) end
 end
 
-local function address(t) return t.data:address() + t.offset * BITS[t.dtype] // 8 end
+local function address(t) return t.data:address() + t.offset * bits_of(t.dtype) // 8 end
 
 -- The function that copies between tensors of one device, by the plan with some fields changed.
 local function prepare_on_device(from, to, stream, changes)
   if lutile.size(to) == 0 then return function() end end
   if from.dtype ~= to.dtype then return prepare_elements(from, to, stream) end
-  local plan = M.plan(from.layout, to.layout, BITS[to.dtype], { s = from.offset, d = to.offset },
+  local plan = M.plan(from.layout, to.layout, bits_of(to.dtype), { s = from.offset, d = to.offset },
     { s = address(from), d = address(to) })
   if plan.kind == "copy_elements" then return prepare_elements(from, to, stream) end
   for field, value in pairs(changes or {}) do plan[field] = value end
@@ -436,8 +473,8 @@ local function copy_on_device(from, to, stream) prepare_on_device(from, to, stre
 -- Whether the tensor covers the memory that it spans, so that this may be overwritten as a whole.
 local function is_dense(t)
   local modes = modes_of(t.layout)
-  if not modes or t.offset * BITS[t.dtype] % 8 ~= 0 then return false end
-  if lutile.size(t) * BITS[t.dtype] % 8 ~= 0 then return false end
+  if not modes or t.offset * bits_of(t.dtype) % 8 ~= 0 then return false end
+  if lutile.size(t) * bits_of(t.dtype) % 8 ~= 0 then return false end
   table.sort(modes, function(x, y) return x.d < y.d end)
   local span = 1
   for _, m in ipairs(modes) do
@@ -451,7 +488,7 @@ end
 
 local function may_move_whole(from, to)
   return from.dtype == to.dtype and from.layout == to.layout and is_dense(to)
-    and from.offset * BITS[from.dtype] % 8 == 0
+    and from.offset * bits_of(from.dtype) % 8 == 0
 end
 
 local function copy_from_host(from, to, stream)

@@ -2,6 +2,7 @@
 
 local lutile = require "lutile"
 local driver = require "lutile.cuda.driver"
+local elements = require "lutile.cuda.elements"
 
 local function fail(message, ...)
   error(message:format(...), 0)
@@ -69,11 +70,17 @@ end
 
 local function is_element(name) return type(name) == "string" and lutile[name] == name end
 
+local function check_code(dtype)
+  if elements.has_code(dtype) then return end
+  fail("compile: kernels have no numbers of %s (a parameter 'void *' takes tensors of it)", dtype)
+end
+
 local function add_types(lines, types)
   lines[#lines + 1] = "namespace type {"
   for _, name in ipairs(sorted_keys(types)) do
     local of = types[name]
     if not is_element(of) then fail("compile: no element type '%s'", tostring(of)) end
+    check_code(of)
     if not name:find "::" then
       lines[#lines + 1] = ("using %s = lutile::%s;"):format(check_name(name), of)
     end

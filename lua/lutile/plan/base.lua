@@ -1,13 +1,38 @@
 -- What all plans do: print and draw themselves, change and compile.
 
 local lutile = require "lutile"
+local edits = require "lutile.plan.edits"
 local parse_arch = require "lutile.arch"
+local report = require "lutile.plan.report"
 local tile = require "lutile.plan.tile"
 
 local M = {}
 
--- The plan as text.
-M.report = require "lutile.plan.report"
+-- A plan that has been compiled for a device keeps that kernel.
+local kernels = setmetatable({}, { __mode = "k" })
+
+local has_run = setmetatable({}, { __mode = "k" })
+
+local function check(p)
+  if edits.settle(p) then kernels[p] = nil end
+  return p
+end
+
+-- Works out what follows from layouts and numbers that a script has changed, and refuses what no
+-- kernel can follow; gives the plan. Whatever goes by a plan does so first.
+M.check = check
+
+-- The same before a run, with less of a look at a plan that has run.
+function M.check_run(p)
+  if edits.settle(p, has_run[p]) then kernels[p] = nil end
+  has_run[p] = true
+end
+
+-- The plan as text: with what follows from changes of a script, where kernels can follow those.
+function M.report(p)
+  pcall(check, p)
+  return report(p)
+end
 
 -- ---- Pictures ----------------------------------------------------------------------------------
 
@@ -40,6 +65,9 @@ function M.with(p, changes)
 end
 
 -- ---- Source, kernels ---------------------------------------------------------------------------
+
+-- The block of C++ that a plan is to its template.
+function M.block(p) return check(p):block_text() end
 
 -- All of the kernel that is compiled: the plan's block, then the template.
 function M.source(p)
@@ -83,6 +111,7 @@ end
 -- What lutile.cuda.compile takes; arch is 80, "sm_80" or the like, by default the device's; the
 -- plan's where there is no device.
 function M.compile_options(p, device, arch)
+  check(p)
   local number, letter, where = target_of(p, device, arch)
   check_target(p, number, where)
   if is_specific(p, number) then letter = letter and "a" end
@@ -91,10 +120,8 @@ function M.compile_options(p, device, arch)
     types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
 end
 
--- A plan that has been compiled for a device keeps that kernel.
-local kernels = setmetatable({}, { __mode = "k" })
-
-function M.kernel(p, index)
+-- The kernel of a plan that has been checked.
+function M.compiled(p, index)
   local of_plan = kernels[p] or {}
   kernels[p] = of_plan
   if not of_plan[index] then
@@ -102,5 +129,7 @@ function M.kernel(p, index)
   end
   return of_plan[index]
 end
+
+function M.kernel(p, index) return check(p):compiled(index) end
 
 return M

@@ -5,14 +5,18 @@
 
 local lutile = require "lutile"
 local base = require "lutile.plan.base"
+local edits = require "lutile.plan.edits"
 local emit = require "lutile.plan.emit"
 local matrix = require "lutile.plan.matrix"
+local mma_rules = require "lutile.plan.mma_rules"
 local mma_sync = require "lutile.plan.mma_sync"
 local operand = require "lutile.plan.operand"
+local operand_rules = require "lutile.plan.operand_rules"
 local problem = require "lutile.plan.problem"
 local result = require "lutile.plan.result"
 local sums = require "lutile.plan.sums"
 local tile = require "lutile.plan.tile"
+local tma_operand = require "lutile.plan.tma_operand"
 
 local M = {}
 
@@ -113,7 +117,7 @@ local function places_of_result(p)
   return p.run_size == 4 and result.by_fours(c) or c
 end
 
-function Plan:block()
+function Plan:block_text()
   local fields = {
     CONSTANTS = constants(self), TYPE = self.dtype, OUT = self.out,
     A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
@@ -140,8 +144,9 @@ local function ceil_div(a, b) return (a + b - 1) // b end
 
 -- Bytes of shared memory of so many groups with so many stages.
 local function shared_bytes(p, groups, rows, stages)
-  local of_a, of_b = rows * p.block_k * 2, p.columns * p.block_k * 2
-  if p.stays then return p.columns * p.columns * 2 + groups * stages * of_a end
+  local of_a = p.A and p.A.stage_bytes or rows * p.block_k * 2
+  local of_b = p.B and p.B.stage_bytes or p.columns * p.block_k * 2
+  if p.stays then return p.columns // p.block_k * of_b + groups * stages * of_a end
   return groups * stages * (of_a + of_b)
 end
 
@@ -193,6 +198,7 @@ end
 -- Registers in which copies of A wait while a tile is multiplied, where they are not asynchronous.
 local function words_of_copies(p)
   local vector = math.max(2, math.min(16, p.vector and p.vector.A or 16)) -- bytes
+  if p.A then vector = p.A.vector * 2 end
   if p.arch >= 80 and vector >= 4 then return 0 end
   local copies = p.rows * p.block_k * 2 // (vector * p.threads // p.groups)
   return copies * math.max(1, vector // 4)
@@ -311,6 +317,34 @@ function M.new(options)
   return p
 end
 
+-- ---- Changes ---------------------------------------------------------------------------------
+
+-- What a script may change, and what refuses values that are nothing of the kind.
+Plan.changeable = { stages = mma_rules.check_integer, blocks = mma_rules.check_integer,
+  ["A.shared"] = operand_rules.check_shared, ["B.shared"] = operand_rules.check_shared,
+  ["A.copy"] = operand_rules.check_copy, ["B.copy"] = operand_rules.check_copy }
+
+-- What follows from all that may be changed.
+function Plan:derive(was)
+  for _, o in ipairs { self.A, self.B } do
+    o.shared = tma_operand.plain(o.shared)
+    operand.derive(o)
+  end
+  self.shared_bytes = shared_bytes(self, self.groups, self.rows, self.stages)
+  if self.blocks == was.blocks and not self.options.blocks then
+    self.blocks = math.min(was.blocks, choose_blocks(self))
+  end
+end
+
+-- Refuses changed layouts and numbers that the kernel cannot follow.
+function Plan:check_changed()
+  operand_rules.check(self.A, self.mma)
+  operand_rules.check(self.B, self.mma)
+  tile.check(self)
+  check_registers(self)
+  self:block_text() -- which checks that offsets are sums of parts
+end
+
 -- ---- From layouts ----------------------------------------------------------------------------
 
 local NUMBERS = { "warps", "groups", "blocks", "stages", "rows", "block_k" }
@@ -378,10 +412,10 @@ function M.plan(options)
   p.reasons[#p.reasons + 1] = problem.reason_of_result(d, p.run_size)
   tile.check(p)
   check_registers(p)
-  return p
+  return edits.remember(p)
 end
 
-Plan.plan = M.plan
+Plan.plan, Plan.option_names = M.plan, KNOWN
 M.Plan = Plan
 
 return M

@@ -1,12 +1,12 @@
 -- Plans of D = epilogue(alpha * A * B^T + beta * C + bias): from what a script says of the matrices
 -- to the kernel template that suits them, and the roles that they have in it.
 --
--- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers. Layouts
--- may be replaced before the first 'run', but not those in which TMA leaves tiles; what follows
--- from numbers is worked out again by 'with'.
+-- A is (M, K), B is (N, K), C and D are (M, N). A plan is a table of layouts and numbers. Some of
+-- them may be changed, as Plan.changeable says: see lutile.plan.edits; 'with' plans anew.
 
 local lutile = require "lutile"
 local base = require "lutile.plan.base"
+local edits = require "lutile.plan.edits"
 local gemm_sm120 = require "lutile.plan.gemm_sm120"
 local gemm_sm80 = require "lutile.plan.gemm_sm80"
 local gemm_sm90 = require "lutile.plan.problem_sm90"
@@ -319,7 +319,7 @@ function M.describe(options)
   return p, a, b, d
 end
 
-function M.plan(options) return by_template(M.describe(options)) end
+function M.plan(options) return edits.remember(by_template(M.describe(options))) end
 
 -- The same product by gemm_sm80.cu, which takes any matrices of its types.
 function M.fallback(p)
@@ -332,6 +332,7 @@ end
 
 for _, family in pairs(TEMPLATES) do
   family.Plan.plan, family.Plan.fallback = M.plan, rawget(family.Plan, "fallback") or M.fallback
+  family.Plan.option_names = KNOWN
   family.Plan.__tostring = base.report
 end
 

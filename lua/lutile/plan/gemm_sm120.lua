@@ -7,8 +7,10 @@ local block = require "lutile.plan.mma_block"
 local emit = require "lutile.plan.emit"
 local matrix = require "lutile.plan.matrix"
 local mma_plan = require "lutile.plan.mma_plan"
+local mma_rules = require "lutile.plan.mma_rules"
 local mma_sync = require "lutile.plan.mma_sync"
 local operand = require "lutile.plan.operand"
+local operand_rules = require "lutile.plan.operand_rules"
 local problem = require "lutile.plan.problem"
 local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
@@ -31,7 +33,7 @@ local Plan = setmetatable({ template = "gemm_sm120.cu", entry = "gemm",
   includes = { "tma.cuh" } }, { __index = base })
 Plan.__index = Plan
 Plan.__tostring = base.report
-Plan.block = block.source
+Plan.block_text = block.source
 M.Plan = Plan
 
 -- What is this template's alone.
@@ -120,13 +122,17 @@ end
 
 -- ---- The plan ----------------------------------------------------------------------------------
 
+local function count_threads(p)
+  p.threads, p.consumers = lutile.size(p.mma) + WARPGROUP, p.warps[1] * p.warps[2]
+end
+
 function M.new(options)
   local p = setmetatable({}, Plan)
   for k, v in pairs(options) do p[k] = v end
   p.arch, p.by_tma = p.arch or 90, true
   check_types(p)
   local usual_blocks = mma_plan.choose(p)
-  p.threads, p.consumers = lutile.size(p.mma) + WARPGROUP, p.warps[1] * p.warps[2]
+  count_threads(p)
   p.A = operand_of(p, "A", p.tile[1], p.dtype)
   p.B = operand_of(p, "B", p.tile[2], p.dtype_b)
   check_stages(p)
@@ -135,6 +141,36 @@ function M.new(options)
   choose_stages(p)
   choose_blocks(p, usual_blocks)
   return p
+end
+
+-- ---- Changes -----------------------------------------------------------------------------------
+
+-- What a script may change, and what refuses values that are nothing of the kind: TMA's boxes say
+-- how tiles lie.
+Plan.changeable = { mma = mma_rules.check_mma, stages = mma_rules.check_integer,
+  blocks = mma_rules.check_integer, group = mma_rules.check_integer,
+  ["A.shared"] = tma_operand.check_shared, ["B.shared"] = tma_operand.check_shared }
+
+-- What follows from all that may be changed.
+function Plan:derive(was)
+  mma_plan.derive(self)
+  count_threads(self)
+  for _, o in ipairs { self.A, self.B } do
+    o.steps, o.shared = self.steps, tma_operand.plain(o.shared)
+  end
+  mma_plan.count_registers(self)
+  choose_stages(self)
+  if self.blocks == was.blocks and not self.options.blocks then self.blocks = nil end
+  choose_blocks(self, was.blocks)
+end
+
+-- Refuses changed layouts and numbers that the kernel cannot follow.
+function Plan:check_changed()
+  mma_rules.check_sums(self)
+  operand_rules.check(self.A, self.mma)
+  operand_rules.check(self.B, self.mma)
+  tile.check(self)
+  self:block_text() -- which checks that offsets are sums of parts
 end
 
 -- ---- For a problem -----------------------------------------------------------------------------

@@ -7,10 +7,13 @@ local block = require "lutile.plan.mma_block"
 local emit = require "lutile.plan.emit"
 local matrix = require "lutile.plan.matrix"
 local mma_plan = require "lutile.plan.mma_plan"
+local mma_rules = require "lutile.plan.mma_rules"
 local mma_sync = require "lutile.plan.mma_sync"
 local operand = require "lutile.plan.operand"
+local operand_rules = require "lutile.plan.operand_rules"
 local problem = require "lutile.plan.problem"
 local tile = require "lutile.plan.tile"
+local tma_operand = require "lutile.plan.tma_operand"
 
 local M = {}
 
@@ -20,7 +23,7 @@ local Plan = setmetatable({ template = "gemm_sm80.cu", entry = "gemm", includes 
   { __index = base })
 Plan.__index = Plan
 Plan.__tostring = base.report
-Plan.block = block.source
+Plan.block_text = block.source
 
 -- What is this template's alone.
 function Plan:constants() return { emit.constant("kAsync", self.A.async or self.B.async) } end
@@ -38,25 +41,70 @@ local function doubles(p)
   return not mma_sync.unpacks(p.dtype, p.arch)
 end
 
+-- Registers and shared memory, by the operands and stages.
+local function find_resources(p)
+  p.doubles = doubles(p)
+  mma_plan.count_registers(p)
+  p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
+end
+
+local function operand_of(p, name, rows)
+  local lower = name:lower()
+  return operand.new { name = name, rows = rows, k = p.tile[3], bytes = BYTES[p.dtype],
+    major = p[lower .. "_major"], unit = p[lower .. "_unit"], vector_bytes = (p.vector or {})[name],
+    steps = p.steps, threads = p.threads, arch = p.arch, rounds = p.rounds }
+end
+
 function M.new(options)
   local p = setmetatable({}, Plan)
   for k, v in pairs(options) do p[k] = v end
   p.arch = p.arch or 80
   local usual_blocks = mma_plan.choose(p)
   p.threads = lutile.size(p.mma)
-  local vector, bytes = p.vector or {}, BYTES[p.dtype]
-  p.A = operand.new { name = "A", rows = p.tile[1], k = p.tile[3], bytes = bytes, major = p.a_major,
-    unit = p.a_unit, vector_bytes = vector.A, steps = p.steps, threads = p.threads, arch = p.arch,
-    rounds = p.rounds }
-  p.B = operand.new { name = "B", rows = p.tile[2], k = p.tile[3], bytes = bytes, major = p.b_major,
-    unit = p.b_unit, vector_bytes = vector.B, steps = p.steps, threads = p.threads, arch = p.arch,
-    rounds = p.rounds }
-  p.doubles = doubles(p)
-  mma_plan.count_registers(p)
+  p.A, p.B = operand_of(p, "A", p.tile[1]), operand_of(p, "B", p.tile[2])
   p.stages = p.stages or tile.stages(p)
-  p.shared_bytes = p.stages * (p.A.stage_bytes + p.B.stage_bytes)
+  find_resources(p)
   p.blocks = p.blocks or tile.blocks(p, usual_blocks)
   return p
+end
+
+-- ---- Changes ---------------------------------------------------------------------------------
+
+-- What a script may change, and what refuses values that are nothing of the kind.
+Plan.changeable = { mma = mma_rules.check_mma, stages = mma_rules.check_integer,
+  blocks = mma_rules.check_integer, group = mma_rules.check_integer,
+  ["A.shared"] = operand_rules.check_shared, ["B.shared"] = operand_rules.check_shared,
+  ["A.copy"] = operand_rules.check_copy, ["B.copy"] = operand_rules.check_copy }
+
+-- The operand for as many threads and k-steps as there are now: copied by all of them, where the
+-- script does not say how.
+local function derive_operand(p, o, was)
+  if o.threads ~= p.threads and o.copy == was.copy then
+    o.copy = operand.copy_layout(o, p.threads)
+  end
+  o.threads, o.steps, o.shared = p.threads, p.steps, tma_operand.plain(o.shared)
+  operand.derive(o)
+end
+
+-- What follows from all that may be changed.
+function Plan:derive(was)
+  mma_plan.derive(self)
+  self.threads = lutile.size(self.mma)
+  derive_operand(self, self.A, was.A)
+  derive_operand(self, self.B, was.B)
+  find_resources(self)
+  if self.blocks == was.blocks and not self.options.blocks then
+    self.blocks = tile.blocks(self, was.blocks)
+  end
+end
+
+-- Refuses changed layouts and numbers that the kernel cannot follow.
+function Plan:check_changed()
+  mma_rules.check_sums(self)
+  operand_rules.check(self.A, self.mma)
+  operand_rules.check(self.B, self.mma)
+  tile.check(self)
+  self:block_text() -- which checks that offsets are sums of parts
 end
 
 -- ---- For a problem ---------------------------------------------------------------------------

@@ -14,6 +14,7 @@ local registers = require "lutile.plan.sm90_registers"
 local result = require "lutile.plan.result"
 local roles = require "lutile.plan.roles"
 local sums = require "lutile.plan.sums"
+local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
 local tma_modes = require "lutile.plan.tma_modes"
 local tma_operand = require "lutile.plan.tma_operand"
@@ -148,7 +149,7 @@ Plan.__index = Plan
 M.Plan = Plan
 
 -- The generated block: everything that varies in the template.
-function Plan:block()
+function Plan:block_text()
   local fields = {
     CONSTANTS = constants(self), OUT = self.out, COMPUTE = self.compute,
     REGISTER = wgmma.registers(self), STRIDES = names_of_strides(self),
@@ -357,5 +358,20 @@ function M.new(options)
   find_shared_bytes(p)
   return p
 end
+
+-- ---- Changes -----------------------------------------------------------------------------------
+
+local function check_integer(_, x, path) tile.check_integers(path, x) end
+
+-- What a script may change, and what refuses values that are nothing of the kind: TMA's boxes say
+-- how tiles lie, and the tile what the MMA is.
+Plan.changeable = { stages = check_integer, group = check_integer,
+  ["A.shared"] = tma_operand.check_shared, ["B.shared"] = tma_operand.check_shared }
+
+-- What follows from all that may be changed.
+function Plan:derive() find_shared_bytes(self) end
+
+-- Nothing more is to be refused: stages have been counted.
+function Plan.check_changed() end
 
 return M

@@ -3,6 +3,7 @@
 -- else plans of plan.gemm, one after the other.
 
 local base = require "lutile.plan.base"
+local edits = require "lutile.plan.edits"
 local gemm = require "lutile.plan.gemm"
 local gemm_sm90 = require "lutile.plan.gemm_sm90"
 local matrix = require "lutile.plan.matrix"
@@ -181,7 +182,7 @@ function M.plan(options)
     Plan)
   local shared, why = try(make_shared, list)
   if shared then
-    p.shared = shared
+    p.shared = edits.remember(shared)
     p.reasons[#p.reasons + 1] = "one launch: TMA takes all matrices, which are alike"
   else
     p.reasons[#p.reasons + 1] = "a launch each: " .. why
@@ -213,7 +214,7 @@ function Plan:roles_of(group, i)
 end
 
 -- Of the plan for one launch: what plans of one kernel have.
-for _, name in ipairs { "svg", "source", "block", "kernel", "compile_options" } do
+for _, name in ipairs { "svg", "source", "block", "kernel", "compile_options", "check" } do
   Plan[name] = function(self, ...)
     if self.shared then return self.shared[name](self.shared, ...) end
     fail("there is no one kernel: %s (plan:single(i) is the plan of group i)",

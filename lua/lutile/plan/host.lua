@@ -19,7 +19,7 @@ local function tiles(matrix, o, block)
 end
 
 local function make_shared(o, dtype)
-  return lutile.make_tensor(lutile.make_smem_ptr(dtype, o.rows * o.k), o.shared)
+  return lutile.make_tensor(lutile.make_smem_ptr(dtype, o.stage_bytes // o.bytes), o.shared)
 end
 
 -- A thread's part of the copies of tile k to shared memory: zeros where there is no matrix.

@@ -43,12 +43,13 @@ for _, family in pairs(gemm.families) do
   family.Plan.run = method("run", run.gemm)
   family.Plan.prepare = method("prepare", run.prepare)
 end
-for _, name in ipairs { "with", "report", "svg", "source", "compile_options", "kernel" } do
+for _, name in ipairs { "with", "report", "svg", "source", "compile_options", "kernel",
+  "check" } do
   base[name] = method(name, base[name])
 end
 grouped_gemm.Plan.run, grouped_gemm.Plan.prepare = run_grouped.run, run_grouped.prepare
 for _, name in ipairs { "run", "prepare", "single", "svg", "source", "compile_options",
-  "kernel" } do
+  "kernel", "check" } do
   grouped_gemm.Plan[name] = method(name, grouped_gemm.Plan[name])
 end
 chained_gemm.Plan.run = method("run", run.chained_gemm)

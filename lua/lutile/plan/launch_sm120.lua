@@ -29,7 +29,7 @@ return function(p, x)
   local index = x.t.D.data:device()
   local tiles = ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]) * batches
   local blocks = count_blocks(p, cuda.device(index), tiles, ceil_div(k, p.tile[3]))
-  local launch = p:kernel(index):launch { grid = blocks, block = p.threads,
+  local launch = p:compiled(index):launch { grid = blocks, block = p.threads,
     shared = p.shared_bytes, stream = x.stream }
   local maps = tma.tensor_maps(p, cuda, { A = x.t[names[1]], B = x.t[names[2]] },
     { A = tma.layout_of(p, a), B = tma.layout_of(p, b) })

@@ -15,7 +15,7 @@ return function(p, x)
   tile.check_group(p, columns)
   local k, batches = x.extents[3], x.extents[4]
   local y = math.min(batches, MOST_ROWS)
-  local launch = p:kernel(x.t.D.data:device()):launch {
+  local launch = p:compiled(x.t.D.data:device()):launch {
     grid = { ceil_div(rows, p.tile[1]) * ceil_div(columns, p.tile[2]), y, ceil_div(batches, y) },
     block = p.threads, shared = p.shared_bytes, stream = x.stream,
   }

@@ -31,7 +31,7 @@ return function(p, x)
   local k, batches = x.extents[3], x.extents[4]
   local index = x.t.D.data:device()
   local blocks = count_blocks(p, cuda.device(index), rows, columns, batches)
-  local launch = p:kernel(index):launch { grid = blocks, block = p.threads,
+  local launch = p:compiled(index):launch { grid = blocks, block = p.threads,
     shared = p.shared_bytes, stream = x.stream, dependent = p.dependent }
   local old, new, bias = x.t.C, x.t.D, x.t.bias
   local scale_a, scale_b = x.t.scale_a, x.t.scale_b

@@ -68,9 +68,16 @@ function M.choose(p)
   p.warps = p.warps or tile.warps(p)
   p.mma = lutile.make_tiled_mma(p.atom, lutile.make_layout { p.warps[1], p.warps[2], 1 },
     p.permutation)
-  check_steps(p)
-  p.steps = p.tile[3] // p.mma.shape_mnk[2]
+  M.derive(p)
   return usual_blocks or 1
+end
+
+-- What follows from the tile and the tiled MMA: warps, and atoms along k.
+function M.derive(p)
+  check_steps(p)
+  local threads = p.mma:get_thr_layout_vmnk().shape
+  p.warps = { threads[1], threads[2] }
+  p.steps = p.tile[3] // p.mma.shape_mnk[2]
 end
 
 -- Atoms of operand i whose registers are loaded a step before: a half of them where there are
@@ -92,7 +99,8 @@ function M.count_registers(p)
   p.words_of_c = p.acc == "f16" and values // 2 or values
   p.words_of_a = mma_sync.words(p.mma.a_layout, p.A)
   p.words_of_b = mma_sync.words(p.mma.b_layout, p.B)
-  p.atoms = { p.tile[1] // lutile.tile_size(p.mma, 0), p.tile[2] // lutile.tile_size(p.mma, 1) }
+  local atom = p.mma.shape_mnk
+  p.atoms = { p.tile[1] // (atom[0] * p.warps[1]), p.tile[2] // (atom[1] * p.warps[2]) }
   p.early = { early_atoms(p, 1), early_atoms(p, 2) }
   p.sums = p.atoms[1] * p.atoms[2] * p.words_of_c
   p.words_of_step = p.atoms[1] * p.words_of_a + p.atoms[2] * p.words_of_b

@@ -147,12 +147,19 @@ function M.new(o)
   local extent = o.major == "k" and o.k or o.rows
   o.vector = math.max(1, math.min((o.vector_bytes or 16) // o.bytes, extent))
   o.rounds = o.rounds or false
-  o.async = o.arch >= 80 and o.vector * o.bytes >= 4
   o.load = M.load_of(o.major, o.bytes, o.word)
-  o.stage_bytes = o.rows * o.k * o.bytes
   o.shared = M.shared_layout(o)
   o.copy = M.copy_layout(o, o.threads)
+  M.derive(o)
   return o
+end
+
+-- What follows from the layouts: a stage, the elements of a copy, and how they are copied.
+function M.derive(o)
+  local bytes = lutile.cosize(o.shared) * o.bytes
+  o.stage_bytes = (bytes + LINE_BYTES - 1) // LINE_BYTES * LINE_BYTES -- swizzles stay in a line
+  o.vector = lutile.size(o.copy[1][0])
+  o.async = o.arch >= 80 and o.vector * o.bytes >= 4
 end
 
 -- ---- As C++ ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ local problem = require "lutile.plan.problem"
 local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
+local tma_operand = require "lutile.plan.tma_operand"
 local try = require "lutile.plan.attempt"
 local wgmma = require "lutile.plan.wgmma"
 
@@ -208,7 +209,7 @@ end
 -- unless that is because a stage's rows of A that no matrix has are left out.
 function Plan:host_plan()
   local function operand(o)
-    return { shared = o.shared:as_position_independent_swizzle_layout() }
+    return { shared = tma_operand.plain(o.shared) }
   end
   local stage = self.tile[3] * (self.tile[1] * self.A.bytes + self.tile[2] * self.B.bytes)
   return { mma = self.mma, tile = self.tile,

@@ -1,16 +1,12 @@
 -- A plan as text: what it computes, the options that it has, the layouts, and why.
 
 local roles = require "lutile.plan.roles"
+local text_of = require "lutile.plan.shown"
 
 -- Options in the order in which they are shown, and the values that say nothing.
 local SHOWN = { "tile", "rows", "block_k", "warps", "groups", "stages", "blocks", "cluster",
   "ping_pong", "splits", "promote", "group", "dependent", "skew", "bias", "epilogue", "scales" }
 local USUAL = { blocks = "1", cluster = "{1, 1}", splits = "1", skew = "0", epilogue = '"x"' }
-
-local function text_of(x)
-  if type(x) == "string" then return ("%q"):format(x) end
-  return type(x) == "table" and "{" .. table.concat(x, ", ") .. "}" or tostring(x)
-end
 
 local function add_options(lines, p)
   for _, name in ipairs(SHOWN) do

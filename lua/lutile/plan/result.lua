@@ -7,18 +7,23 @@ local make_layout, composition = lutile.make_layout, lutile.composition
 
 local M = {}
 
--- Coordinates of (rows, columns) of C, as layouts: of the thread, and from there of value i.
-function M.layouts(mma, rows, columns)
+-- Indices in a tile of (rows, columns) of C, rows first: of the thread, and from there of value i.
+function M.indices(mma, rows, columns)
   local parts = mma:thrfrg_C(make_layout { rows, columns })
   local vmnk = mma:get_thr_layout_vmnk()
   local modes = make_layout(parts[0][0], parts[0][1][0], parts[0][1][1],
     make_layout(vmnk.shape[3], 0))
-  local thread = composition(modes, lutile.right_inverse(vmnk))
+  return composition(modes, lutile.right_inverse(vmnk)), parts[1]
+end
+
+-- The coordinates there, as layouts.
+function M.layouts(mma, rows, columns)
+  local thread, value = M.indices(mma, rows, columns)
   local row = make_layout({ rows, columns }, { 1, 0 })
   local column = make_layout({ rows, columns }, { 0, 1 })
   return { row = composition(row, thread), column = composition(column, thread),
-    row_step = composition(row, parts[1]), column_step = composition(column, parts[1]),
-    run_value = make_layout(lutile.size(parts[1])), values = lutile.size(parts[1]) }
+    row_step = composition(row, value), column_step = composition(column, value),
+    run_value = make_layout(lutile.size(value)), values = lutile.size(value) }
 end
 
 --[[

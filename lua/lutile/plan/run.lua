@@ -206,6 +206,7 @@ local function is_empty(extents) return extents[1] * extents[2] * extents[4] == 
 
 -- What a run of the plan on these tensors is: t, matrices m, extents, alpha, beta; checked.
 local function check_gemm(p, A, B, C, options)
+  p:check_run()
   local t = { A = A, B = B, C = C, D = options.D or C, bias = options.bias,
     scale_a = options.scale_a, scale_b = options.scale_b }
   for _, name in ipairs { "A", "B", "C", "D" } do check_tensor(name, t[name]) end
@@ -292,7 +293,7 @@ local function chained_launch(p, x, t)
   local dr, dc = matrix.strides(x.m.D)
   local index = t.D.data:device()
   local most = x.cuda.device(index).multiprocessors * p.blocks
-  local launch = p:kernel(index):launch {
+  local launch = p:compiled(index):launch {
     grid = math.min(ceil_div(ceil_div(x.rows, p.rows), p.groups), most),
     block = { p.threads // p.groups, p.groups }, shared = p.shared_bytes, stream = x.stream,
   }
@@ -316,6 +317,7 @@ local CHAINED_OPTIONS = { stream = true, on = true }
 -- What a run of these tensors needs, all checks made.
 local function check_chained_run(p, A, B, D, options)
   problem.check_options(options, CHAINED_OPTIONS)
+  p:check_run()
   local t = { A = A, B = B, D = D }
   check_tensors(t, { "A", "B", "D" })
   local cuda, is_there = place(t, options.on)

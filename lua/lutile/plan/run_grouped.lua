@@ -57,6 +57,7 @@ local function check_apart(p, groups)
 end
 
 local function check_groups(p, groups, options)
+  if p.shared then p.shared:check() end
   problem.check_options(options, OPTIONS)
   if type(groups) ~= "table" or #groups == 0 then
     fail("a list of {A =, B =, C =} expected, got %s", type(groups) == "table" and "an empty one"

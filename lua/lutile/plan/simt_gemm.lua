@@ -5,8 +5,9 @@ local lutile = require "lutile"
 local base = require "lutile.plan.base"
 local block = require "lutile.plan.simt_block"
 local matrix = require "lutile.plan.matrix"
+local mma_rules = require "lutile.plan.mma_rules"
+local operand_rules = require "lutile.plan.operand_rules"
 local problem = require "lutile.plan.problem"
-local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
 
 local make_layout = lutile.make_layout
@@ -18,16 +19,13 @@ local TEMPLATE = "simt_gemm.cu"
 local function fail(message, ...) error(message:format(...), 0) end
 
 local Plan = setmetatable({ template = TEMPLATE, entry = "gemm" }, { __index = base })
+Plan.__index = Plan
 Plan.__tostring = base.report
+Plan.block_text = block.source
 
--- Bytes of a block's shared memory: as its layouts, which may be replaced, need them.
+-- Bytes of a block's shared memory, as its layouts need them.
 local function shared_bytes(p)
   return (lutile.cosize(p.A.shared) + lutile.cosize(p.B.shared)) * matrix.BITS[p.acc] // 8
-end
-
-function Plan.__index(p, name)
-  if name == "shared_bytes" then return shared_bytes(p) end
-  return Plan[name]
 end
 
 -- ---- Choices -----------------------------------------------------------------------------------
@@ -130,16 +128,17 @@ function M.plan(description, a, b)
   p.A, p.B = operand(p, a, p.tile[1], p.dtype), operand(p, b, p.tile[2], p.dtype_b)
   p.reasons[#p.reasons + 1] = reason(p, "A", a)
   p.reasons[#p.reasons + 1] = reason(p, "B", b)
+  p.shared_bytes = shared_bytes(p)
   p:check_layouts()
   return p
 end
 
--- ---- Layouts that were replaced ----------------------------------------------------------------
+-- ---- Changes -----------------------------------------------------------------------------------
 
 local function check_operand(p, name)
-  local o, called = p[name], roles.name(p, name)
+  local o = p[name]
   local function refuse(part, what)
-    fail("%s.%s is %s: %s", called, part, tostring(o[part]), what)
+    fail("%s.%s is %s: %s", name, part, tostring(o[part]), what)
   end
   if lutile.is_composed_layout(o.shared) then refuse("shared", TEMPLATE .. " takes no swizzle") end
   if lutile.rank(o.shared) ~= 2 or lutile.size(o.shared, 0) ~= o.rows
@@ -157,19 +156,53 @@ end
 function Plan:check_layouts()
   check_operand(self, "A")
   check_operand(self, "B")
-  if tostring(self.mma) ~= tostring(tiled_mma(self)) then
-    fail("mma is %s, where %s has %s (another tile would change it)", tostring(self.mma), TEMPLATE,
-      tostring(tiled_mma(self)))
-  end
   local limit = shared_limit(self.arch)
   if self.shared_bytes > limit then
     fail("%d bytes of shared memory, where a block has %d", self.shared_bytes, limit)
   end
 end
 
-function Plan:block()
+local function check_mma(p, x)
+  if tostring(x) == tostring(tiled_mma(p)) then return end
+  fail("mma is %s, where %s has %s (another tile would change it)", tostring(x), TEMPLATE,
+    tostring(tiled_mma(p)))
+end
+
+local function check_layout(_, x, path) operand_rules.check_layout(x, path) end
+
+-- What a script may change, and what refuses values that are nothing of the kind.
+Plan.changeable = { mma = check_mma, group = mma_rules.check_integer, ["A.shared"] = check_layout,
+  ["B.shared"] = check_layout, ["A.copy"] = check_layout, ["B.copy"] = check_layout }
+
+-- What follows from all that may be changed.
+function Plan:derive() self.shared_bytes = shared_bytes(self) end
+
+-- Refuses offsets before a tile's start, and copies whose coordinates are not those of the thread
+-- and those of the copy added up.
+local function check_offsets(o, name)
+  for i = 0, o.rows * o.k - 1 do
+    if o.shared(i) < 0 then
+      fail("%s.shared is %s: offset %d is before the tile's start", name, tostring(o.shared),
+        o.shared(i))
+    end
+  end
+  local thread, copy = o.copy[0], o.copy[1]
+  for t = 0, lutile.size(thread) - 1 do
+    for c = 0, lutile.size(copy) - 1 do
+      local row, k = thread(t) % o.rows + copy(c) % o.rows, thread(t) // o.rows + copy(c) // o.rows
+      if row >= o.rows or k >= o.k or thread(t) < 0 or copy(c) < 0 then
+        fail("%s.copy is %s: copy %d of thread %d is of (%d,%d), outside of the tile (%d,%d)", name,
+          tostring(o.copy), c, t, row, k, o.rows, o.k)
+      end
+    end
+  end
+end
+
+-- Refuses changed layouts and numbers that the kernel cannot follow.
+function Plan:check_changed()
   self:check_layouts()
-  return block.source(self)
+  check_offsets(self.A, "A")
+  check_offsets(self.B, "B")
 end
 
 -- ---- Running -----------------------------------------------------------------------------------
@@ -182,10 +215,7 @@ function Plan:check_matrices(m, addresses)
 end
 
 -- What host_gemm takes.
-function Plan:host_plan()
-  self:check_layouts()
-  return self
-end
+function Plan:host_plan() return self end
 
 -- Sums of nothing are sums, too.
 function Plan:fallback() return self end

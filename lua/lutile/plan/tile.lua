@@ -235,11 +235,6 @@ local function check_copies(p, o)
       .. "smaller tile, or more warps)", copies, o.vector * o.bytes,
       roles.name(p, o.name), MOST_COPIES)
   end
-  if o.stage_bytes % 128 ~= 0 then
-    fail("a tile (%d,%d) of %s has %d bytes, which must be a multiple of 128", o.rows, o.k,
-      roles.name(p, o.name),
-      o.stage_bytes)
-  end
 end
 
 local function check_threads(p)
@@ -265,7 +260,7 @@ local function check_places(p)
     of_two = of_two and is_power_of_two(x)
   end
   if of_two then return end
-  local good, why = pcall(p.block, p)
+  local good, why = pcall(p.block_text, p)
   if not good then
     fail("tile: %dx%dx%d by %dx%d warps cannot be laid out (powers of two can): %s", p.tile[1],
       p.tile[2], p.tile[3], p.warps[1], p.warps[2], (tostring(why):gsub(PLACE, "")))

@@ -29,7 +29,7 @@ function M.atom(major, width, dtype)
 end
 
 function M.plain(layout)
-  if not lutile.is_composed_layout(layout) then return layout end
+  if not tostring(layout):find("smem[", 1, true) then return layout end
   return layout:as_position_independent_swizzle_layout()
 end
 
@@ -146,14 +146,22 @@ function M.new(p, o)
   return o
 end
 
+-- ---- Changes -----------------------------------------------------------------------------------
+
+local function check_landing(o, x)
+  if type(x) == "userdata" and lutile.is_layout(x) and M.plain(x) == o.landing then return end
+  fail("%s.shared is %s, and TMA's boxes make it %s: the tile is what may be changed", o.name,
+    tostring(x), tostring(o.landing))
+end
+
+-- Refuses a layout x of a plan's operand that is another than that in which TMA leaves its tiles.
+function M.check_shared(p, x, path) check_landing(p[path:sub(1, 1)], x) end
+
 -- ---- As C++ ------------------------------------------------------------------------------------
 
 -- Members of the operand's struct: its stage, and the boxes.
 function M.source(o)
-  if M.plain(o.shared) ~= o.landing then
-    fail("%s.shared is %s, and TMA's boxes make it %s: the tile is what may be changed", o.name,
-      tostring(o.shared), tostring(o.landing))
-  end
+  check_landing(o, o.shared)
   local function along(row, k)
     return composition(make_layout({ o.rows, o.k }, { row, k }), o.boxes)
   end
