@@ -1,4 +1,4 @@
--- The shape of a chained_gemm's block: warps, groups of them, rows, stages, and how many blocks share
+-- The shape of a chained_gemm's block: warps, groups of them, rows, stages, how many blocks share
 -- a multiprocessor; the registers that its threads need.
 
 local lutile = require "lutile"
