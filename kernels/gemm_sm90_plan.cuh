@@ -260,6 +260,9 @@ DEVICE constexpr unsigned c_column(unsigned i) { return i % 4 * 2; }
 DEVICE constexpr unsigned c_row_step(unsigned i) { return i / 2 % 2 * 8; }
 /* ((2,2,32),(1,1)):((1,0,8),(0,0)) */
 DEVICE constexpr unsigned c_column_step(unsigned i) { return i % 2 + i / 4 * 8; }
+/* The value of a piece that is written as its i-th one. */
+/* 128:1 */
+DEVICE constexpr unsigned run_value(unsigned i) { return i; }
 
 DEVICE Compute epilogue(Compute x, int m, int n) { return x; }
 
