@@ -10,6 +10,18 @@ local function tensor(dtype, layout) return lutile.make_tensor(dtype, parse(layo
 
 local PLAIN = "(64,64):(64,1)"
 
+describe("plan:run of a chained product", function()
+  it("refuses D where B is", function()
+    local l = lutile.make_layout { 16, 16 }
+    local A, B = lutile.make_tensor("f16", l), lutile.make_tensor("f16", l)
+    local p = lutile.plan.chained_gemm { A = A, B = B, D = A, arch = 80 }
+    assert.has_error(function() p:run(A, B, B) end,
+      "plan:run: B and D are in one place, and B is read while D is written")
+    assert.has_error(function() p:run(A, B, A) end,
+      "plan:run: A and D are in one place, and A is read while D is written")
+  end)
+end)
+
 describe("plan:run", function()
   local A, B, C = tensor("f16", PLAIN), tensor("f16", PLAIN), tensor("f16", PLAIN)
 

@@ -237,7 +237,7 @@ M.bad = {
     "^A.copy is .*: 256 threads, where a block has 128 that copy" },
   { set("A.copy", parse "(128,32):(32,1)"), "^A.copy is .*, where a layout %(thread, %(vector, "
     .. "copies%)%) is needed" },
-  { set("A.copy", "all"), "^A.copy is all, where a layout is needed" },
+  { set("A.copy", "all"), '^A.copy is "all", where a layout is needed' },
   { set("mma", 4), "^mma is 4, where a tiled MMA is needed" },
   { set("mma", lutile.MMA_Atom(F16)), "^mma is .*, where a tiled MMA is needed" },
   { set("mma", warps("SM80_16x8x8_F32F16F16F32_TN", { 2, 2, 1 })),
@@ -245,7 +245,7 @@ M.bad = {
   { set("mma", warps(F16, { 2, 1, 2 })), "^mma is .*: atoms side by side in K" },
   { set("mma", warps(F16, { 8, 1, 1 })), "^mma is .*: M of the tile is 64: a multiple of 128 "
     .. "is needed" },
-  { set("stages", 1), "^stages is 1: 1 stages: one is read while another is written" },
+  { set("stages", 1), "^stages is 1, and 2 are needed at least: one is read while" },
   { set("stages", "2"), '^stages is "2", where a positive integer is needed' },
   { set("stages", 11), "^stages is 11: 11 stages of A and B have 180224 bytes of shared memory" },
   { set("blocks", 9), "^blocks is 9: blocks: 9 of 49152 bytes of shared memory each" },
@@ -263,11 +263,14 @@ M.bad = {
   { function(p) p.tile[2] = 128 end, "^tile is {64, 128, 64}, and the plan was made for" },
   { set("warps", { 4, 1 }), "plan:with{warps = {4, 1}} plans anew" },
   { set("arch", 90), "plan:with{arch = 90} plans anew" },
-  { set("bias", "row"), '^bias is "row", and the plan was made for nil: .*with{bias = "row"}' },
+  { set("stage", 4), "^stage is 4, and a plan for gemm_sm80.cu has no such field %(did you mean "
+    .. "'stages'%? A.copy, A.shared, B.copy, B.shared, blocks, group, mma, stages are what" },
+  { set("A.shard", 4), "^A.shard is 4, and .* %(did you mean 'A.shared'%? " },
+  { set("A.shared", { 64, 64 }), "^A.shared is {64, 64}, where a layout is needed" },
+  { set("bias", "row"), '^bias is "row", and the plan was made without %(plan:with{bias = "row"}' },
   { set("A.shared", parse "(64,64):(64,1)"), "^A.shared is %(64,64%):%(64,1%), and TMA's "
     .. "boxes make it "
-    .. "Sw<3,3,3> o 0 o %(%(8,8%),%(64,1%)%):%(%(64,512%),%(1,0%)%): the tile is what may be "
-    .. "changed",
+    .. "Sw<3,3,3> o 0 o %(%(8,8%),%(64,1%)%):%(%(64,512%),%(1,0%)%): another tile has others",
     template = "gemm_sm120.cu" },
   { set("B.shared", parse "(64,64):(72,1)"), "^B.shared is .*, and TMA's boxes make it",
     template = "gemm_sm90.cu" },
@@ -276,9 +279,9 @@ M.bad = {
     template = "gemm_sm90.cu" },
   { set("stages", 1), "^stages is 1, where one is loaded while another is multiplied",
     template = "gemm_sm90.cu" },
-  { set("A.copy", parse "((8,16),(8,4)):((512,1),(64,16))"), "^A.copy is .*, and follows from "
-    .. "the rest "
-    .. "of the plan as nil", template = "gemm_sm120.cu" },
+  { set("A.copy", parse "((8,16),(8,4)):((512,1),(64,16))"), "^A.copy is .*, and a plan for "
+    .. "gemm_sm120.cu has no such field %(blocks, group, mma, stages are",
+    template = "gemm_sm120.cu" },
   { set("mma", warps(F16, { 4, 1, 1 })), "^mma is .*, and follows from the rest of the plan as",
     template = "gemm_sm90.cu" },
   { set("D.shared", parse "(64,32):(32,1)"), "^D.shared is .*, and follows from "

@@ -294,7 +294,8 @@ describe("plan.gemm", function()
     { { tile = { 256, 256, 64 }, warps = { 4, 4 }, stages = 3 },
       "plan:with: 3 stages of A and B have 196608 bytes of shared memory, where a block of compute "
         .. "capability 8.0 has 166912" },
-    { { stages = 1 }, "plan:with: 1 stages: one is read while another is written" },
+    { { stages = 1 }, "plan:with: stages is 1, and 2 are needed at least: "
+      .. "one is read while another is written" },
     { { epilogue = 3 }, "plan:with: epilogue is a string, not a number" },
   } do
     it("refuses: " .. case[2], function()
@@ -336,6 +337,17 @@ describe("plan.chained_gemm", function()
     { { groups = 4, N = 256 }, "plan.chained_gemm: a thread would have 164 registers in the first "
       .. "product and 224 in the second, and can have 128 (fewer rows, or more warps)" },
     { { groups = 16, warps = 1 }, "plan.chained_gemm: groups is 16, where 15 are the most" },
+    { { N = 7, warps = 3 }, "plan.chained_gemm: tile: 48x32x32 by 3x1 warps cannot be laid out "
+      .. "(powers of two can): plan: copies of A: thread 32, step 1 have offset 144 of "
+      .. "Sw<2,3,3> o 0 o ((8,6),(32,1)):((32,256),(1,0)), but 136 as a sum of parts" },
+    { { arch = 75, out = "bf16" }, "plan.chained_gemm: D of bf16 needs compute capability 8.0, and "
+      .. "the plan is for 7.5" },
+    { { multiprocessors = -5 }, "plan.chained_gemm: multiprocessors is -5, where a positive "
+      .. "integer is needed" },
+    { { A = lutile.parse "(16,16,2):(16,1,256)", N = 16 }, "plan.chained_gemm: A "
+      .. "(16,16,2):(16,1,256) has 2 matrices, where one is multiplied at a time" },
+    { { A = make_layout { 16, 16 }, B = make_layout { 16, 17 } }, "plan.chained_gemm: A is 16 x "
+      .. "16, so B must be 16 x 16 and D 16 x 16; they are 16 x 17 and 16 x 16" },
     { { stages = 100 }, "plan.chained_gemm: 100 stages of A and B have 1228800 bytes of shared "
       .. "memory, where a block of compute capability 8.0 has 166912" },
   } do

@@ -72,7 +72,7 @@ describe("pruning", function()
 
   for why, changes in pairs {
     ["stages is 0, where a positive integer is needed"] = { stages = 0 },
-    ["1 stages: one is read while another is written"] = { stages = 1 },
+    ["stages is 1, and 2 are needed at least: one is read while"] = { stages = 1 },
     ["no option 'colour' (there are"] = { colour = 1 },
     ["6 stages of A and B have 294912 bytes of shared memory, where a block of compute capability "
       .. "9.0 has 232448"] = { tile = { 128, 256, 64 }, stages = 6 },

@@ -28,10 +28,10 @@ function M.check_run(p)
   has_run[p] = true
 end
 
--- The plan as text: with what follows from changes of a script, where kernels can follow those.
+-- The plan as text: with what follows from changes of a script, or why no kernel can follow those.
 function M.report(p)
-  pcall(check, p)
-  return report(p)
+  local good, why = pcall(check, p)
+  return good and report(p) or ("%s\nno kernel can follow: %s"):format(report(p), tostring(why))
 end
 
 -- ---- Pictures ----------------------------------------------------------------------------------

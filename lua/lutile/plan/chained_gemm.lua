@@ -203,7 +203,7 @@ end
 
 -- ---- From layouts ----------------------------------------------------------------------------
 
-local NUMBERS = { "warps", "groups", "blocks", "stages", "rows", "block_k" }
+local NUMBERS = { "warps", "groups", "blocks", "stages", "rows", "block_k", "multiprocessors" }
 local KNOWN = {}
 for name in ([[A B D M N a_major b_major d_major dtype out arch multiprocessors warps groups
   blocks stages rows block_k]]):gmatch "[%w_]+" do
@@ -222,6 +222,26 @@ local function choose_types(p, options)
   if p.out ~= "f32" and p.out ~= "f16" and p.out ~= "bf16" then
     error(("D is f32, f16 or bf16, not %s"):format(tostring(p.out)), 0)
   end
+  problem.check_element("D", p.out, p.arch)
+end
+
+-- Refuses batches.
+function M.check_single(m)
+  if m.batch.extent ~= 1 then
+    error(("%s %s has %d matrices, where one is multiplied at a time"):format(m.name,
+      tostring(m.layout), m.batch.extent), 0)
+  end
+end
+
+-- Refuses matrices that do not go together.
+function M.check_extents(m)
+  local rows, n = matrix.extents(m.A)
+  local b_rows, b_columns = matrix.extents(m.B)
+  local d_rows, d_columns = matrix.extents(m.D)
+  if b_rows ~= n or b_columns ~= n or d_rows ~= rows or d_columns ~= n then
+    error(("A is %d x %d, so B must be %d x %d and D %d x %d; they are %d x %d and %d x %d"):format(
+      rows, n, n, n, rows, n, b_rows, b_columns, d_rows, d_columns), 0)
+  end
 end
 
 local function matrices_of(p, options)
@@ -236,7 +256,9 @@ local function matrices_of(p, options)
       error(("%s has elements of %s, and the product takes %s"):format(name, m[name].dtype,
         wanted), 0)
     end
+    M.check_single(m[name])
   end
+  M.check_extents(m)
   return m
 end
 
@@ -248,10 +270,10 @@ function M.plan(options)
   local arch, reason, multiprocessors = problem.architecture(options)
   problem.check_tensor_cores(arch)
   local p = { arch = arch, reasons = { reason }, vector = {}, options = options,
-    multiprocessors = options.multiprocessors or multiprocessors }
+    multiprocessors = multiprocessors }
   for _, name in ipairs(NUMBERS) do
     if options[name] ~= nil then tile.check_integers(name, options[name]) end
-    p[name] = options[name]
+    p[name] = options[name] or p[name]
   end
   choose_types(p, options)
   p.matrices = matrices_of(p, options)

@@ -5,6 +5,7 @@
 -- (plan, value, path) that refuse what is nothing of the kind; plan:derive(was), which sets all
 -- that follows from those fields, 'was' being the plan before; and plan:check_changed().
 
+local nearest = require "lutile.nearest"
 local shown = require "lutile.plan.shown"
 
 local M = {}
@@ -127,8 +128,22 @@ local function is_same(now, was)
   return true
 end
 
--- Appends what differs between two tables, the second of which has these fields; new ones count if
--- 'known' has them.
+local function keys_of(...)
+  local names = {}
+  for _, t in ipairs { ... } do
+    for k in next, t do names[#names + 1] = tostring(k) end
+  end
+  table.sort(names)
+  return names
+end
+
+-- Whether a new field is meant to say something: an option, or nearly the name of a field.
+local function is_meant(k, fields, known)
+  return not known or known[k] or type(k) == "string" and nearest(k, keys_of(fields, known)) ~= nil
+end
+
+-- Appends what differs between two tables, the second of which has these fields; a script may note
+-- others for itself, if 'known', names of options, are there.
 local function compare(list, prefix, now, was, fields, known)
   for k in next, fields do
     if not (prefix == "" and PARTS[k]) and not is_same(now[k], was[k]) then
@@ -136,8 +151,8 @@ local function compare(list, prefix, now, was, fields, known)
     end
   end
   for k, v in next, now do
-    if fields[k] == nil and (not known or known[k]) then
-      list[#list + 1] = { path = prefix .. k, now = v }
+    if fields[k] == nil and is_meant(k, fields, known) then
+      list[#list + 1] = { path = prefix .. tostring(k), now = v }
     end
   end
 end
@@ -191,17 +206,37 @@ local function draft(p, was, list)
   return q
 end
 
+-- What may be changed, as text: without what TMA fixes, for which there are refusals alone.
+local function changeable_names(p)
+  local names = {}
+  for path in pairs(p.changeable) do
+    if not (p.fixed and p.fixed[path]) then names[#names + 1] = path end
+  end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local function refuse_new(p, name, value)
+  local options = p.option_names or {}
+  if options[name] then
+    fail("%s is %s, and the plan was made without (plan:with{%s = %s} plans anew, where its "
+      .. "template has that)", name, value, name, value)
+  end
+  local names = name:match "^%a%." and keys_of(p.changeable) or keys_of(p.changeable, options)
+  local meant = nearest(name, names)
+  fail("%s is %s, and a plan for %s has no such field (%s%s are what may be changed)", name, value,
+    p.template, meant and ("did you mean '%s'? "):format(meant) or "", changeable_names(p))
+end
+
 local function refuse(p, change, followed)
   local name, value = change.path, shown(change.now)
+  if followed == nil then refuse_new(p, name, value) end
   if p.option_names and p.option_names[name] then
     fail("%s is %s, and the plan was made for %s: other layouts and numbers follow from it "
       .. "(plan:with{%s = %s} plans anew)", name, value, shown(followed), name, value)
   end
-  local names = {}
-  for path in pairs(p.changeable) do names[#names + 1] = path end
-  table.sort(names)
   fail("%s is %s, and follows from the rest of the plan as %s (%s are what may be changed; "
-    .. "plan:with{...} changes options)", name, value, shown(followed), table.concat(names, ", "))
+    .. "plan:with{...} changes options)", name, value, shown(followed), changeable_names(p))
 end
 
 -- Refuses changes of what is not to be changed, where they are not what follows anyway.
@@ -244,13 +279,23 @@ local function write_back(p, q, was)
   end
 end
 
+local function add_reason(p, list)
+  local text = text_of(p, list)
+  if text == "" then return end
+  p.reasons = copy_of(p.reasons or {})
+  p.reasons[#p.reasons + 1] = "changed since: " .. text
+end
+
 -- Works out what follows from changes since the plan was last checked, if there are any; whether
 -- there are. A plan that is refused stays as it is. 'again': it has run.
 function M.settle(p, again)
   local was = plans[p]
   if not was or again and seems_unchanged(was) or is_unchanged(p, was) then return false end
   local list = changes(p, was)
-  if #list > 0 then write_back(p, follow(p, was, list), was) end
+  if #list > 0 then
+    write_back(p, follow(p, was, list), was)
+    add_reason(p, list)
+  end
   M.remember(p)
   return #list > 0
 end

@@ -150,6 +150,7 @@ end
 Plan.changeable = { mma = mma_rules.check_mma, stages = mma_rules.check_integer,
   blocks = mma_rules.check_integer, group = mma_rules.check_integer,
   ["A.shared"] = tma_operand.check_shared, ["B.shared"] = tma_operand.check_shared }
+Plan.fixed = { ["A.shared"] = true, ["B.shared"] = true }
 
 -- What follows from all that may be changed.
 function Plan:derive(was)

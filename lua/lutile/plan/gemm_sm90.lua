@@ -367,6 +367,7 @@ local function check_integer(_, x, path) tile.check_integers(path, x) end
 -- how tiles lie, and the tile what the MMA is.
 Plan.changeable = { stages = check_integer, group = check_integer,
   ["A.shared"] = tma_operand.check_shared, ["B.shared"] = tma_operand.check_shared }
+Plan.fixed = { ["A.shared"] = true, ["B.shared"] = true }
 
 -- What follows from all that may be changed.
 function Plan:derive() find_shared_bytes(self) end

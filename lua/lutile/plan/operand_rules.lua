@@ -5,6 +5,7 @@ local lutile = require "lutile"
 local emit = require "lutile.plan.emit"
 local operand = require "lutile.plan.operand"
 local tma_operand = require "lutile.plan.tma_operand"
+local shown = require "lutile.plan.shown"
 
 local M = {}
 
@@ -21,7 +22,7 @@ local function fail(message, ...) error(message:format(...), 0) end
 -- Refuses what is no layout of numbers that are known before a kernel is compiled.
 function M.check_layout(x, path)
   if type(x) ~= "userdata" or not lutile.is_layout(x) then
-    fail("%s is %s, where a layout is needed", path, tostring(x))
+    fail("%s is %s, where a layout is needed, as make_layout gives one", path, shown(x))
   end
   local text = tostring(x)
   if text:find "?" or text:find "@" then

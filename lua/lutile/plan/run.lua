@@ -1,6 +1,7 @@
 -- Plans run: on a device by their kernels, else on the host executor.
 
 local lutile = require "lutile"
+local chained = require "lutile.plan.chained_gemm"
 local host = require "lutile.plan.host"
 local matrix = require "lutile.plan.matrix"
 local packing = require "lutile.plan.packing"
@@ -301,13 +302,8 @@ local function chained_launch(p, x, t)
 end
 
 local function check_chained(p, m)
+  chained.check_extents(m)
   local rows, n = matrix.extents(m.A)
-  local b_rows, b_columns = matrix.extents(m.B)
-  local d_rows, d_columns = matrix.extents(m.D)
-  if b_rows ~= n or b_columns ~= n or d_rows ~= rows or d_columns ~= n then
-    fail("A is %d x %d, so B must be %d x %d and D %d x %d; they are %d x %d and %d x %d", rows, n,
-      n, n, rows, n, b_rows, b_columns, d_rows, d_columns)
-  end
   if n > p.columns then fail("N is %d, and the plan is for %d at most", n, p.columns) end
   return rows, n
 end
@@ -325,9 +321,11 @@ local function check_chained_run(p, A, B, D, options)
   local vectors = { A = p.A.vector, B = p.B.vector, D = p.run_size > 1 and p.run_size or nil }
   for _, name in ipairs { "A", "B", "D" } do
     matrix.check_plain(m[name])
+    chained.check_single(m[name])
     matrix.check_fits(m[name], p.matrices[name], vectors[name], addresses[name])
   end
   matrix.check_target(m.D)
+  check_apart(p, t, m)
   local rows, n = check_chained(p, m)
   return { t = t, m = m, cuda = cuda, is_there = is_there, rows = rows, n = n,
     stream = options.stream }

@@ -254,16 +254,17 @@ local function is_power_of_two(x) return x & (x - 1) == 0 end
 -- Refuses tiles whose places are no sums of a thread's and a step's, as C++ has them: some of those
 -- that are no powers of two.
 local function check_places(p)
-  if not p.tile then return end -- of chained_gemm
+  local t = p.tile or { p.rows, p.columns, p.block_k }
+  local warps = p.tile and p.warps or { p.warps, 1 }
   local of_two = true
-  for _, x in ipairs { p.tile[1], p.tile[2], p.tile[3], p.warps[1], p.warps[2] } do
+  for _, x in ipairs { t[1], t[2], t[3], warps[1], warps[2] } do
     of_two = of_two and is_power_of_two(x)
   end
   if of_two then return end
   local good, why = pcall(p.block_text, p)
   if not good then
-    fail("tile: %dx%dx%d by %dx%d warps cannot be laid out (powers of two can): %s", p.tile[1],
-      p.tile[2], p.tile[3], p.warps[1], p.warps[2], (tostring(why):gsub(PLACE, "")))
+    fail("tile: %dx%dx%d by %dx%d warps cannot be laid out (powers of two can): %s", t[1], t[2],
+      t[3], warps[1], warps[2], (tostring(why):gsub(PLACE, "")))
   end
 end
 
@@ -278,7 +279,9 @@ end
 
 -- Refuses a plan that no kernel can follow, whoever chose its numbers.
 function M.check(p)
-  if p.stages < 2 then fail("%d stages: one is read while another is written", p.stages) end
+  if p.stages < 2 then
+    fail("stages is %d, and 2 are needed at least: one is read while another is written", p.stages)
+  end
   for _, o in ipairs { p.A, p.B } do
     if o.copy then check_copies(p, o) end
   end
