@@ -207,8 +207,8 @@ local GEMMS = {
   { "gemm_sm120.cu", 90, { tile = { 128, 256, 64 } } },
   { "gemm_sm80.cu", 80, { tile = { 64, 64, 64 } } },
   { "gemm_sm80.cu", 80, { tile = { 128, 256, 64 } } },
-  { "simt_gemm.cu", 80, { tile = { 64, 64, 16 } } },
-  { "simt_gemm.cu", 80, { tile = { 128, 128, 16 } } },
+  { "simt_gemm.cu", 80, { tile = { 64, 64, 16 }, dtype = "f32", out = "f32" } },
+  { "simt_gemm.cu", 80, { tile = { 128, 128, 8 }, dtype = "f32", out = "f32" } },
 }
 
 local function gemm_of(case, salt)

@@ -110,7 +110,7 @@ end
 local function tflops(m, n, k, ms) return 2 * m * n * k / ms * 1e-9 end
 
 local function describe(p)
-  return ("%s %s%s"):format(p.template:match "sm%d+", table.concat(p.tile, "x"),
+  return ("%s %s%s"):format(p.template:match "sm%d+" or "simt", table.concat(p.tile, "x"),
     p.splits and p.splits > 1 and (" split %d"):format(p.splits) or "")
 end
 

@@ -73,23 +73,20 @@ __device__ inline double power(int exponent) {
 
 // ---- Bits to numbers -------------------------------------------------------------------------------
 
+// All formats are within f32's range: their fields are those of an f32 whose exponent is off by the
+// difference of the biases, subnormal numbers' too.
 template <class F>
-__device__ double decode_floating(unsigned long long bits) {
-  bits >>= F::shift;
-  const int exponent = int(bits >> F::mantissa & low_bits(F::exponent));
-  const int mantissa = int(bits & low_bits(F::mantissa));
-  const bool negative = F::has_sign && (bits >> (F::exponent + F::mantissa) & 1) != 0;
-  const bool all = exponent == int(low_bits(F::exponent));
-  double x;
-  if (exponent == 0)
-    x = mantissa * power(1 - F::bias - F::mantissa);
-  else if (all && (F::upper == top::ieee || F::upper == top::clamped))
-    x = __longlong_as_double(mantissa == 0 ? 0x7ffll << 52 : 0xfffll << 51);
-  else if (all && F::upper == top::nan && mantissa == int(low_bits(F::mantissa)))
-    x = __longlong_as_double(0xfffll << 51);
-  else
-    x = (mantissa + (1 << F::mantissa)) * power(exponent - F::bias - F::mantissa);
-  return negative ? -x : x;
+__device__ float decode_floating(unsigned long long bits) {
+  constexpr unsigned all = unsigned(low_bits(F::exponent + F::mantissa));
+  constexpr unsigned infinity = unsigned(low_bits(F::exponent)) << F::mantissa;
+  const unsigned fields = unsigned(bits >> F::shift) & all;
+  const float power = __uint_as_float(unsigned(254 - F::bias) << 23);
+  unsigned x = __float_as_uint(__uint_as_float(fields << (23 - F::mantissa)) * power);
+  if ((F::upper == top::ieee || F::upper == top::clamped) && fields >= infinity)
+    x = fields == infinity ? 0x7f800000u : 0x7fc00000u;
+  if (F::upper == top::nan && fields == all) x = 0x7fc00000u;
+  const unsigned sign = unsigned(bits >> (F::shift + F::exponent + F::mantissa)) & F::has_sign;
+  return __uint_as_float(x | sign << 31);
 }
 
 // The number that the low bits of 'bits' stand for.
@@ -199,6 +196,17 @@ struct bits_of_element { using type = unsigned long long; };
 template <>
 struct bits_of_element<lutile::c64> { using type = lutile::c64; };
 
+template <class T> constexpr bool fills_bytes = lutile::bits_of<T> == 8 * int(sizeof(T));
+
+template <int Bytes> struct word_of_bytes;
+template <> struct word_of_bytes<1> { using type = unsigned char; };
+template <> struct word_of_bytes<2> { using type = unsigned short; };
+template <> struct word_of_bytes<4> { using type = unsigned; };
+template <> struct word_of_bytes<8> { using type = unsigned long long; };
+
+// The bits of an element that fills bytes.
+template <class T> using word = typename word_of_bytes<sizeof(T)>::type;
+
 // Elements that do not fill bytes: one may lie in two.
 template <int Bits>
 __device__ unsigned long long load_packed(const unsigned char *bytes, long long bit) {
@@ -235,32 +243,20 @@ __device__ auto load_bits(const T *data, long long i) {
   using U = typename plain<T>::type;
   if constexpr (is_complex<U>)
     return data[i];
-  else if constexpr (lutile::bits_of<U> < 8 * int(sizeof(U)))
+  else if constexpr (!fills_bytes<U>)
     return load_packed<lutile::bits_of<U>>((const unsigned char *)data, i * lutile::bits_of<U>);
-  else if constexpr (sizeof(U) == 8)
-    return ((const unsigned long long *)data)[i];
-  else if constexpr (sizeof(U) == 4)
-    return (unsigned long long)((const unsigned *)data)[i];
-  else if constexpr (sizeof(U) == 2)
-    return (unsigned long long)((const unsigned short *)data)[i];
   else
-    return (unsigned long long)((const unsigned char *)data)[i];
+    return (unsigned long long)((const word<U> *)data)[i];
 }
 
 template <class T>
 __device__ void store_bits(T *data, long long i, typename bits_of_element<T>::type bits) {
   if constexpr (is_complex<T>)
     data[i] = bits;
-  else if constexpr (lutile::bits_of<T> < 8 * int(sizeof(T)))
+  else if constexpr (!fills_bytes<T>)
     store_packed<lutile::bits_of<T>>((unsigned char *)data, i * lutile::bits_of<T>, unsigned(bits));
-  else if constexpr (sizeof(T) == 8)
-    ((unsigned long long *)data)[i] = bits;
-  else if constexpr (sizeof(T) == 4)
-    ((unsigned *)data)[i] = unsigned(bits);
-  else if constexpr (sizeof(T) == 2)
-    ((unsigned short *)data)[i] = (unsigned short)bits;
   else
-    ((unsigned char *)data)[i] = (unsigned char)bits;
+    ((word<T> *)data)[i] = (word<T>)bits;
 }
 
 // Element i as a number: double, or c64.

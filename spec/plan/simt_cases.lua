@@ -182,6 +182,29 @@ local function run_replaced(there, back)
   return count_wrong(back(D), is_product(A, B))
 end
 
+-- Other matrices than the plan's, which has vectors of four along K: a name, and A's extents,
+-- strides and first element.
+local OTHERS = {
+  { "ends within vectors", { 37, 19 }, { 20, 1 }, 0 },
+  { "rows where no vector starts", { 37, 20 }, { 21, 1 }, 0 },
+  { "no vector starts at the first element", { 37, 20 }, { 20, 1 }, 2 },
+  { "contiguous along M", { 40, 20 }, { 1, 40 }, 0 },
+  { "no contiguous mode", { 37, 20 }, { 60, 2 }, 0 },
+}
+
+local function run_other(extents, stride, first)
+  return function(there, back)
+    local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f32", arch = 75 }
+    local _ = lutile._
+    local whole = make_tensor("f32", make_layout({ extents[1], extents[2], 2 },
+      { stride[1], stride[2], first }))
+    local A, B = fill(whole, 1)(_, _, 1), matrix("f32", 33, extents[2], 2)
+    local D = there(make_tensor("f32", make_layout { extents[1], 33 }))
+    p:run(there(whole)(_, _, 1), there(B), D)
+    return count_wrong(back(D), is_product(A, B))
+  end
+end
+
 -- Products of different sizes, by a plan of a list.
 local function run_list(there, back)
   local groups, moved = {}, {}
@@ -209,6 +232,9 @@ M.all = {
   { "f32, replaced layouts", run_replaced },
   { "a list of s16", run_list },
 }
+for _, case in ipairs(OTHERS) do
+  table.insert(M.all, { "a plan's vectors: " .. case[1], run_other(table.unpack(case, 2)) })
+end
 for _, case in ipairs(M.list) do
   case.arch = 75
   local function run(there, back) return cases.run(case, there, back) end

@@ -52,12 +52,24 @@ function checks.matches(pattern, text, init, plain)
     fail("expected a match of %s, got %s", pattern, text)
   end
 end
--- Where the error was raised is no part of it, as with busted.
-function checks.has_error(f, wanted)
+-- What f raises; nil where it does not. Where it was raised is no part of it, as with busted.
+local function error_of(f)
   local ok, message = pcall(f)
-  if ok then fail "expected an error" end
-  if type(message) == "string" then message = message:gsub("^[^\n]-:%d+: ", "", 1) end
+  if ok then return nil end
+  return type(message) == "string" and message:gsub("^[^\n]-:%d+: ", "", 1) or message
+end
+
+function checks.has_error(f, wanted)
+  local message = error_of(f)
+  if message == nil then fail "expected an error" end
   if wanted ~= nil and message ~= wanted then fail("expected error %s, got %s", wanted, message) end
+end
+function checks.error_matches(f, pattern, init, plain)
+  local message = error_of(f)
+  if message == nil then fail "expected an error" end
+  if type(message) ~= "string" or not message:find(pattern, init or 1, plain) then
+    fail("expected an error that matches %s, got %s", pattern, message)
+  end
 end
 
 local assertions = setmetatable(checks, {

@@ -54,8 +54,9 @@ end
 
 -- Of elements that multiply-adds take as numbers of the sums' type.
 local function add_decoded(lines, o, name)
-  lines[#lines + 1] = ("%s: tile (%d,%d), %s; elements of %s one by one, as %s"):format(name,
-    o.rows, o.k, text_of_unit(o), o.dtype, o.decoded)
+  lines[#lines + 1] = ("%s: tile (%d,%d), %s; elements of %s %s, as %s"):format(name,
+    o.rows, o.k, text_of_unit(o), o.dtype, o.vector == 1 and "one by one" or o.vector .. " at once",
+    o.decoded)
   lines[#lines + 1] = "  shared " .. tostring(o.shared)
   lines[#lines + 1] = "  copy (thread,value) " .. tostring(o.copy)
 end

@@ -23,9 +23,12 @@ Plan.__index = Plan
 Plan.__tostring = base.report
 Plan.block_text = block.source
 
+local VECTOR_BYTES = 16 -- that are moved at once
+local STAGES = 2 -- of which one is multiplied while the other comes
+
 -- Bytes of a block's shared memory, as its layouts need them.
 local function shared_bytes(p)
-  return (lutile.cosize(p.A.shared) + lutile.cosize(p.B.shared)) * matrix.BITS[p.acc] // 8
+  return STAGES * (block.stage_size(p.A) + block.stage_size(p.B)) * p.A.bytes
 end
 
 -- ---- Choices -----------------------------------------------------------------------------------
@@ -33,8 +36,11 @@ end
 local EXTENTS = { [16] = true, [32] = true, [64] = true, [128] = true }
 local EXTENTS_OF_K = { [8] = true, [16] = true, [32] = true }
 local LEAST_THREADS, MOST_THREADS = 32, 512
-local WARP = 32
-local BLOCKS_EACH = 2 -- of a multiprocessor, for the largest tile
+local UNROLL = 4 -- k whose products are written out: 8 take a fifth longer to compile
+local LEAST_BLOCKS = 1.5 -- of a multiprocessor, for the largest tile, of which it may have two
+local REGISTERS = 65536 -- of a multiprocessor
+local LEAST_REGISTERS = 128 -- of a thread: what others could have does not let more blocks run
+local OTHERS = 24 -- beside sums, factors and what comes, as seen
 
 -- Rows, or columns, of the tile that a thread has: more where there are many, if it has registers.
 local function of_thread(p, extent)
@@ -42,10 +48,11 @@ local function of_thread(p, extent)
 end
 
 local function choose_tile(p)
-  local large, middle, small = { 128, 128, 16 }, { 64, 64, 16 }, { 32, 32, 16 }
+  local large, middle, small = { 128, 128, 8 }, { 64, 64, 16 }, { 32, 32, 16 }
+  if matrix.BITS[p.acc] > 64 then middle, small = { 64, 64, 8 }, { 32, 32, 8 } end
   if matrix.BITS[p.acc] > 32 then large = middle end
   if not p.count_blocks then return large end
-  if p.count_blocks(large[1], large[2]) >= BLOCKS_EACH * p.multiprocessors then return large end
+  if p.count_blocks(large[1], large[2]) >= LEAST_BLOCKS * p.multiprocessors then return large end
   return p.count_blocks(64, 64) >= p.multiprocessors and middle or small
 end
 
@@ -65,30 +72,60 @@ local function check_tile(p)
   end
 end
 
--- (thread, value) -> the element of the tile (rows, k) that it copies: threads along the mode in
--- which the matrix is contiguous.
-local function copy_layout(rows, k, threads, unit)
-  local count = rows * k // threads
-  if unit == "row" or threads < k then return make_layout { threads, count } end
-  local of_k = threads // k
-  return make_layout({ { k, of_k }, count }, { { rows, 1 }, of_k })
+local K_OF_WARP = 8 -- along which a warp copies
+
+-- (thread, value) -> the element of the tile (rows, k) that it copies: vectors along the mode in
+-- which the matrix is contiguous. Along k, a warp's threads are at K_OF_WARP elements of k and at
+-- rows for the rest.
+local function copy_layout(o, threads)
+  local rows, n = o.rows, o.vector
+  local vectors = o.unit == "row" and make_layout({ rows // n, o.k }, { n, rows })
+    or make_layout({ K_OF_WARP // n, rows, o.k // K_OF_WARP }, { n * rows, 1, K_OF_WARP * rows })
+  local of_threads = lutile.logical_divide(vectors, threads)
+  return make_layout(of_threads[0],
+    make_layout(make_layout(n, o.unit == "row" and 1 or rows), of_threads[1]))
 end
 
--- An operand whose tile (rows, k) is in shared memory k after k, with as much between the rows of
--- each that a warp which copies along k meets no bank twice.
+-- Elements that a thread loads at once: as many as numbers are stored at once.
+local function choose_vector(o, m, threads)
+  if matrix.BITS[m.dtype] % 8 ~= 0 or m.unit == "none" then return 1 end
+  return math.min(m.vector, o.run, o.rows * o.k // threads)
+end
+
+-- An operand whose tile (rows, k) is in shared memory k after k. Between the rows of each is as
+-- much as one vector, so that a warp which copies along k meets no bank twice.
 local function operand(p, m, rows, dtype)
-  local k = p.tile[3]
-  return { rows = rows, k = k, dtype = m.dtype, rounds = dtype == "tf32" and m.dtype == "f32",
-    unit = m.unit == "column" and "k" or m.unit, bytes = matrix.BITS[p.acc] // 8,
-    shared = make_layout({ rows, k }, { 1, rows + WARP // k }), decoded = p.acc,
-    copy = copy_layout(rows, k, p.threads, m.unit) }
+  local bytes = matrix.BITS[p.acc] // 8
+  local o = { rows = rows, k = p.tile[3], dtype = m.dtype, bytes = bytes, decoded = p.acc,
+    rounds = dtype == "tf32" and m.dtype == "f32", unit = m.unit == "column" and "k" or m.unit,
+    run = VECTOR_BYTES // bytes }
+  o.vector = choose_vector(o, m, p.threads)
+  o.shared = make_layout({ rows, o.k }, { 1, rows + o.run })
+  o.copy = copy_layout(o, p.threads)
+  return o
 end
 
--- Threads along N are neighbours, as are the elements of D that they write.
+-- Neighbouring rows, and columns, of sums are a thread's: so many as it loads at once. Of half a
+-- warp, whose loads are one where two neighbours, or the next but one, load the same, threads are
+-- 4 by 4.
 local function tiled_mma(p)
+  local run = VECTOR_BYTES * 8 // matrix.BITS[p.acc]
   local m, n = p.tile[1] // p.each[1], p.tile[2] // p.each[2]
+  local threads = make_layout({ { 2, 2, m // 4 }, { 2, 2, n // 4 }, 1 },
+    { { 2, 8, 4 * n }, { 1, 4, 16 }, 0 })
   local atom = ("UniversalFMA<%s,%s,%s,%s>"):format(p.acc, p.dtype, p.dtype_b, p.acc)
-  return lutile.make_tiled_mma(atom, make_layout({ m, n, 1 }, { n, 1, 0 }))
+  return lutile.make_tiled_mma(atom, threads,
+    { make_layout({ m, run }, { run, 1 }), make_layout({ n, run }, { run, 1 }), 1 })
+end
+
+-- Blocks of a multiprocessor that have enough registers: for sums, for the factors of two k, and
+-- for the elements of the next tiles.
+local function blocks_each(p)
+  local m, n, k = table.unpack(p.tile)
+  local rows, columns = table.unpack(p.each)
+  local numbers = rows * columns + 2 * (rows + columns) + (m + n) * k // p.threads
+  local needed = math.max(numbers * matrix.BITS[p.acc] // 32 + OTHERS, LEAST_REGISTERS)
+  return math.max(1, REGISTERS // (p.threads * needed))
 end
 
 local COMPUTE = { double = "f64", int = "s32", float = "f32" }
@@ -102,13 +139,16 @@ end
 
 local function reason(p, name, m)
   local modes = problem.MODES[m.name]
-  return ("%s %s: %s, one element of %s after the other"):format(m.name, tostring(m.layout),
-    modes[m.unit] and "contiguous along " .. modes[m.unit] or "no contiguous mode", m.dtype)
-    .. (p[name].rounds and ", rounded to tf32" or "")
+  local n = p[name].vector
+  return ("%s %s: %s, %s of %s at once%s"):format(m.name, tostring(m.layout),
+    modes[m.unit] and "contiguous along " .. modes[m.unit] or "no contiguous mode",
+    n == 1 and "one element" or n .. " elements", m.dtype,
+    p[name].rounds and ", rounded to tf32" or "")
 end
 
 local function set_defaults(p)
   p.group, p.epilogue = p.group or 8, p.epilogue or "x"
+  p.unroll = UNROLL
   p.reads_c, p.scales = p.reads_c or false, p.scales or false
   p.title = ("gemm: %s x %s -> %s, sums of %s, by multiply-adds, %s"):format(p.dtype, p.dtype_b,
     p.out, p.acc, TEMPLATE)
@@ -125,6 +165,7 @@ function M.plan(description, a, b)
   check_tile(p)
   p.mma = tiled_mma(p)
   p.threads = lutile.size(p.mma)
+  p.blocks_each = blocks_each(p)
   p.A, p.B = operand(p, a, p.tile[1], p.dtype), operand(p, b, p.tile[2], p.dtype_b)
   p.reasons[#p.reasons + 1] = reason(p, "A", a)
   p.reasons[#p.reasons + 1] = reason(p, "B", b)
