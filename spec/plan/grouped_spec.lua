@@ -50,6 +50,8 @@ describe("plan.grouped_gemm", function()
 
   for _, case in ipairs {
     { {}, "plan.grouped_gemm: groups is a list of {A =, B =, C =}, and is a nil" },
+    { { { A = A, B = A, C = A } }, "plan.grouped_gemm: a list, where options are needed: "
+      .. "groups = { ... } is the list" },
     { { groups = {} }, "plan.grouped_gemm: groups is a list of {A =, B =, C =}, and is empty" },
     { { groups = { 3 } }, "plan.grouped_gemm: group 1 is a number, not a table" },
     { { groups = { { A = A, B = A, C = A, dtype = "f16" } } },

@@ -150,8 +150,8 @@ end
 
 local function check_landing(o, x)
   if type(x) == "userdata" and lutile.is_layout(x) and M.plain(x) == o.landing then return end
-  fail("%s.shared is %s, and TMA's boxes make it %s: another tile has others (plan:with{tile = ...})",
-    o.name, tostring(x), tostring(o.landing))
+  fail("%s.shared is %s, and TMA's boxes make it %s: another tile has others "
+    .. "(plan:with{tile = ...})", o.name, tostring(x), tostring(o.landing))
 end
 
 -- Refuses a layout x of a plan's operand that is another than that in which TMA leaves its tiles.
