@@ -35,7 +35,9 @@ local OF_GROUP = { A = true, B = true, C = true, M = true, N = true, K = true, L
 local OF_RUN = { D = true, bias = true }
 
 local function check_options(options)
-  if options[1] ~= nil then fail("a list, where options are needed: groups = { ... } is the list") end
+  if options[1] ~= nil then
+    fail("a list, where options are needed: groups = { ... } is the list")
+  end
   local known = { groups = true }
   for name in pairs(COMMON) do known[name] = true end
   problem.check_options(options, known)
