@@ -167,6 +167,13 @@ namespace std { using int32_t = int; using size_t = unsigned long; }
     end)
   end
 
+  it_compiles("reads it after lone quotes that #if leaves out", function()
+    for _, line in ipairs { "I don't /* know", '"/*', "2' /*" } do
+      compile { name = "k", arch = 80, source = ("#if 0\n%s\n#endif\n"):format(line)
+        .. 'extern "C" __global__ void k(int *p) {}' }
+    end
+  end)
+
   it_compiles("reads the definition, not declarations before", function()
     local definition = kernel_source "float x, int *y"
     for _, before in ipairs { 'extern "C" __global__ void f(float, int *);\n',

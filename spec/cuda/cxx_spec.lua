@@ -13,7 +13,8 @@ describe("blanked C++", function()
     { "1'000 /* ' */ 'x'", "1'000         ' '", "digits apart" },
     { 'R"(/*")" /* x */', 'R"     "        ', "a raw string" },
     { 'u8R"x()")x" //', 'u8R"      "   ', "a raw string with a mark" },
-    { "don't /* x */ \"", "don't         \"", "lone quotes" },
+    { "don't /* x\n\"/* y\n2' /* z", "don'      \n\"    \n2'     ", "the line after a lone quote" },
+    { "'\\\n/* x\n/**/'", "'      \n    '", "the line that goes on after a lone quote" },
     { "a \\\nb \\\r\nc", "a   b    c", "spliced lines" },
     { "a / b \\ c /", "a / b \\ c /", "nothing" },
     { "a /* b", "a     ", "a comment that does not end" },
@@ -52,6 +53,8 @@ describe("the includes of C++", function()
     { "#if defined(__has_include)\n#endif\n#ifdef __has_include\n#endif", "" },
     { "#if __has_builtin(x) || __has_cpp_attribute(nodiscard)\n#endif", "" },
     { "#endif // of what it includes\n#pragma once\n# 12\n#\n", "" },
+    { "#if 0\ndon't look into dir/*\n\"/*\n2' /*\n#endif\n/**/ #include <a.h>", "a.h" },
+    { "/**/ #define A 1'000 // '\n#include <a.h>", "a.h" },
     { "#define A 1 + \\\n  2\n#include <a.h>", "a.h" },
   } do
     it("are all known: " .. case[1]:gsub("\n", "\\n"), function()
@@ -66,6 +69,8 @@ describe("the includes of C++", function()
     "// ??/\n#include A", "/\\\n* */ #include A /\\\n*", 'x; /* */ #include "a.h" A\n #include A',
     "/*\n#endif */ #include A", "\r#include A", "# \\\ninclude A",
     "/* " .. ("x"):rep(400) .. " */ #include A", "/* */ #include <a//b.h>",
+    "#if 0\n100's /*\n#endif\n/**/ #include <a.h> // */", "/**/ #include <a.h>\n1'0 R\"(",
+    "/**/ #include <a.h>\n R\"(",
   } do
     it("may be others: " .. text:gsub("\n", "\\n"):sub(1, 60), function()
       assert.is_false((select(2, names(text))))

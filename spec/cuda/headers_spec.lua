@@ -90,6 +90,8 @@ describe("a kernel's header", function()
     { "in a branch, between comments",
       text = '#if 1 // it\'s "one"\n# /**/ include /**/ "h.cuh" // /*\n#endif' },
     { "after /* in a string", text = 'constexpr char c[] = "/*";\n#include "h.cuh" // */' },
+    { "after lone quotes that #if leaves out", text = '#if __has_include("nothing.cuh")\n#endif\n'
+      .. '#if 0\ndon\'t look into dir/*\nor "dir/*\n#endif\n#include "h.cuh" // */' },
     { "on a spliced line", text = '#include \\\n"h.cuh"' },
     { "by a digraph", text = '%:include "h.cuh"' },
     { "by __has_include", text = '#ifdef __has_include\n#if __has_include("h.cuh")\n'
@@ -102,6 +104,9 @@ describe("a kernel's header", function()
       files = { ["sub/a.cuh"] = '#define H "h.cuh"\n#include H' } },
     { "on a line spliced within a word", text = '#inc\\\nlude "h.cuh"', read = true },
     { "by include_next", text = "#include_next <h.cuh>", options = "'-I.'", read = true },
+    { "after digits with a lone quote that #if leaves out", read = true,
+      text = '#if __has_include("nothing.cuh")\n#endif\n'
+        .. '#if 0\n100\'s /*\n#endif\n#include "h.cuh" // */' },
     { "after a comment of spliced lines", text = '/\\\n/ /*\n#include "h.cuh"\n// */',
       read = true },
   } do

@@ -12,37 +12,54 @@ local function end_of_line_comment(text, at)
   return at - 1
 end
 
--- Where the literal ends whose first quote is at 'at'; nil where the line ends before.
+-- Where the literal ends whose first quote is at 'at': at its other quote, or before what follows its
+-- line, where that has none.
 local function end_of_literal(text, at, quote)
   local stops = "[\\\n" .. quote .. "]"
   local stop = text:find(stops, at + 1)
   while stop and text:sub(stop, stop) == "\\" do
     stop = text:find(stops, stop + (text:sub(stop + 1, stop + 2) == "\r\n" and 3 or 2))
   end
-  return stop and text:sub(stop, stop) == quote and stop or nil
+  return stop or #text + 1
 end
 
+-- Nil where it has no beginning; then whether it has an end.
 local function end_of_raw_string(text, at)
   local mark = text:match('^"([^ ()\\%s]*)%(', at)
   if not mark then return nil end
   local _, stop = text:find((")%s\""):format(mark), at, true)
-  return stop or #text
+  return stop or #text + 1, stop ~= nil
 end
 
 local RAW = { R = true, LR = true, uR = true, UR = true, u8R = true }
 
-local function end_of_string(text, at, quote)
-  local word = text:sub(at < 40 and 1 or at - 39, at - 1):match "[%w_.']*$"
-  if quote == "'" and word:find "^%d" then return nil end -- 1'000
-  if quote == '"' and RAW[word] then return end_of_raw_string(text, at) end
-  return end_of_literal(text, at, quote)
+-- Whether the quote in 1'000 may be taken for any other: what follows the line is the same. It is
+-- taken so where #if leaves the line out.
+local function is_sure_separator(text, at)
+  local rest = text:match("^[^\n]*", at)
+  return not (rest:find("/*", 1, true) or rest:find('R"', 1, true) or rest:find "\\\r?$")
 end
 
--- What is blanked of the comment, string or spliced line at 'at', nothing where there is none, and
--- where to go on.
+-- Where the string or character ends, nil where the quote separates digits; then whether that is
+-- sure.
+local function end_of_string(text, at, quote)
+  local word = text:sub(at < 40 and 1 or at - 39, at - 1):match "[%w_.']*$"
+  if quote == "'" and word:find "^%d" and text:find("^[%w_]", at + 1) then
+    return nil, is_sure_separator(text, at)
+  end
+  if quote == '"' and RAW[word] then
+    local stop, is_sure = end_of_raw_string(text, at)
+    if stop then return stop, is_sure end
+  end
+  return end_of_literal(text, at, quote), true
+end
+
+-- What is blanked of the comment, string or spliced line at 'at', nothing where there is none, where
+-- to go on, and whether that is sure.
 local function skip(text, at)
   local c, next_c = text:sub(at, at), text:sub(at + 1, at + 1)
   local stop
+  local is_sure = true
   if c == "\\" then
     stop = text:match("^\r?()\n", at + 1)
   elseif c == "/" and next_c == "/" then
@@ -50,20 +67,21 @@ local function skip(text, at)
   elseif c == "/" and next_c == "*" then
     stop = text:match("%*()/", at + 2) or #text
   elseif c ~= "/" then
-    stop = end_of_string(text, at, c)
-    if stop then return at + 1, stop - 1, stop + 1 end
+    stop, is_sure = end_of_string(text, at, c)
+    if stop then return at + 1, stop - 1, stop + 1, is_sure end
   end
-  if stop then return at, stop, stop + 1 end
-  return at, at - 1, at + 1
+  if stop then return at, stop, stop + 1, true end
+  return at, at - 1, at + 1, is_sure
 end
 
 -- The text with spaces in the place of comments, of what strings hold and of the ends of lines that
--- go on: all else is where it was.
+-- go on: all else is where it was. Then whether the preprocessor surely agrees.
 function M.blank(text)
-  local pieces, done = {}, 1
+  local pieces, done, is_sure = {}, 1, true
   local at = text:find "[\"'/\\]"
   while at do
-    local from, to, next_at = skip(text, at)
+    local from, to, next_at, is_sure_here = skip(text, at)
+    is_sure = is_sure and is_sure_here
     if to >= from then
       pieces[#pieces + 1] = text:sub(done, from - 1)
       pieces[#pieces + 1] = (" "):rep(to - from + 1)
@@ -72,7 +90,7 @@ function M.blank(text)
     at = text:find("[\"'/\\]", next_at)
   end
   pieces[#pieces + 1] = text:sub(done)
-  return table.concat(pieces)
+  return table.concat(pieces), is_sure
 end
 
 -- ---- Includes ----------------------------------------------------------------------------------
@@ -204,8 +222,8 @@ function M.includes(text)
   local list = plain_includes(text)
   if list then return list, true end
   list = {}
-  local blanked = M.blank(text)
-  local complete = add_directives(text, blanked, list)
+  local blanked, is_sure = M.blank(text)
+  local complete = add_directives(text, blanked, list) and is_sure
   complete = add_questions(text, blanked, list) and complete
   table.sort(list, function(a, b) return a.from < b.from end)
   return list, complete and not is_odd(text)
