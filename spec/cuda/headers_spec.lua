@@ -214,6 +214,46 @@ print(origin, second.origin, first.key == second.key, first:image() == second:im
     assert.equal("compiled", compile(spec_of '#include "a/a.cuh"\n#include "b/b.cuh"'))
   end)
 
+  -- The folder before '..' is a link: the short path is another file's.
+  it_compiles("is told from one by a link and ..", function()
+    for _, once in ipairs { "", "#pragma once\n" } do
+      for _, where in ipairs { "x", "other" } do
+        write(where .. "/h.cuh", once .. '#include "v.cuh"\n')
+        write(where .. "/v.cuh", where == "x" and "#define W 1\n" or "#define V W\n")
+      end
+      write("other/deep/file", "")
+      os.execute(("ln -sfn ../other/deep %s"):format(command.quote(folder .. "/x/link")))
+      local text = '#include "x/h.cuh"\n#include "x/link/../h.cuh"\n' .. once
+      assert.equal("compiled", compile(spec_of(text)))
+      assert.equal("disk", compile(spec_of(text)))
+    end
+  end)
+
+  it_compiles("may include one that includes it, through '..' or links", function()
+    write("a.cuh", '#pragma once\n#include "sub/b.cuh"\n#include "./here/sub/b.cuh"\n')
+    write("sub/b.cuh", '#pragma once\n#include "../a.cuh"\n#include "../here/a.cuh"\n'
+      .. "#define V 1\n")
+    os.execute("ln -s . " .. command.quote(folder .. "/here"))
+    assert.equal("compiled", compile(spec_of '#include "here/sub/../a.cuh"\n#include "a.cuh"'))
+  end)
+
+  it_compiles("that cannot be handed over is an error where it is included only", function()
+    write("zero.cuh", "#define Z\0\n")
+    os.execute("mkfifo " .. command.quote(folder .. "/pipe.cuh"))
+    for _, case in ipairs { { "zero.cuh", "./zero.cuh has a zero byte in it" },
+      { "pipe.cuh", "./pipe.cuh is no plain file" } } do
+      local include = ('#include "%s"\n'):format(case[1])
+      assert.matches("#error " .. case[2], compile(spec_of(include)), 1, true)
+      local text = ("#define V 1\n#if 0\n%s#endif\n/* %s */\n"):format(include, include)
+        .. ('#if !__has_include("%s")\n#error none\n#endif'):format(case[1])
+      assert.equal("compiled", compile(spec_of(text)))
+      assert.equal("disk", compile(spec_of(text)))
+    end
+    assert.equal("compile: $D/zero.cuh has a zero byte in it",
+      (compile "{ file = '$D/zero.cuh', arch = 80 }":gsub("^script.lua:%d+: ", "")
+        :gsub(folder, "$D", 1)))
+  end)
+
   it_compiles("that is a folder, or cannot be read, is none", function()
     os.execute("mkdir " .. command.quote(folder .. "/h.cuh"))
     assert.matches('source file "h.cuh"', compile(spec_of '#include "h.cuh"'), 1, true)

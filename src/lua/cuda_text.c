@@ -1,6 +1,10 @@
 /*
-** Layouts written as CUDA C++, and the files that are kept in the binary: text, which needs no CUDA.
+** Layouts written as CUDA C++, and the files of kernels, in the binary and elsewhere: text, which
+** needs no CUDA.
 */
+#define _POSIX_C_SOURCE 200809L
+#include <sys/stat.h>
+
 #include "cuda_module.h"
 #include "embedded.h"
 #include "lutile_cuda.h"
@@ -77,10 +81,26 @@ static int embedded(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"blank", blank}, {"count_dynamic", count_dynamic}, {"embedded", embedded},
-    {"emit", emit},   {"emitted_form", emitted_form},   {"fits_32_bits", fits_32_bits},
-    {NULL, NULL}};
+/*
+** identify(path): what is there, as "file", "folder" or "other", and what tells it from all others;
+** nothing where nothing is.
+*/
+static int identify(lua_State *L) {
+  struct stat s;
+  if (stat(luaL_checkstring(L, 1), &s) != 0) return 0;
+  lua_pushstring(L, S_ISREG(s.st_mode) ? "file" : S_ISDIR(s.st_mode) ? "folder" : "other");
+  lua_pushfstring(L, "%I:%I", (LUAI_UACINT)s.st_dev, (LUAI_UACINT)s.st_ino);
+  return 2;
+}
+
+static const luaL_Reg functions[] = {{"blank", blank},
+                                     {"count_dynamic", count_dynamic},
+                                     {"embedded", embedded},
+                                     {"emit", emit},
+                                     {"emitted_form", emitted_form},
+                                     {"fits_32_bits", fits_32_bits},
+                                     {"identify", identify},
+                                     {NULL, NULL}};
 
 void ltL_open_cuda_text(lua_State *L) {
   ltL_push_state(L);

@@ -12,8 +12,8 @@ local function end_of_line_comment(text, at)
   return at - 1
 end
 
--- Where the literal ends whose first quote is at 'at': at its other quote, or before what follows its
--- line, where that has none.
+-- Where the literal ends whose first quote is at 'at': at its other quote; at the end of its line
+-- where that has none.
 local function end_of_literal(text, at, quote)
   local stops = "[\\\n" .. quote .. "]"
   local stop = text:find(stops, at + 1)
@@ -54,12 +54,11 @@ local function end_of_string(text, at, quote)
   return end_of_literal(text, at, quote), true
 end
 
--- What is blanked of the comment, string or spliced line at 'at', nothing where there is none, where
--- to go on, and whether that is sure.
+-- What is blanked of the comment, string or spliced line at 'at', nothing where there is none;
+-- where to go on; whether that is sure.
 local function skip(text, at)
   local c, next_c = text:sub(at, at), text:sub(at + 1, at + 1)
-  local stop
-  local is_sure = true
+  local stop, is_sure = nil, true
   if c == "\\" then
     stop = text:match("^\r?()\n", at + 1)
   elseif c == "/" and next_c == "/" then

@@ -30,6 +30,22 @@ local function split(path)
   return folder or ".", name or path
 end
 
+local function has_zero(text) return text:find("\0", 1, true) ~= nil end
+
+local function error_directive(path, what)
+  return ("#error %s %s\n"):format((path:gsub("%c", " ")), what)
+end
+
+-- What the compiler gets of the file at a path; nil where none is, or a folder. One that cannot be
+-- handed over is an error where it is included, and only there.
+local function text_at(path)
+  local kind = driver.identify(path)
+  if kind == "other" then return error_directive(path, "is no plain file") end
+  local text = kind == "file" and read_file(path)
+  if text and has_zero(text) then return error_directive(path, "has a zero byte in it") end
+  return text or nil
+end
+
 -- A kernel that comes with lutile, by its bare name, or a file of the script's: its text, and its
 -- folder, nil for lutile's own.
 function M.find(name)
@@ -37,6 +53,7 @@ function M.find(name)
   if own then return own, nil end
   local text, problem = read_file(name)
   if not text then error("compile: " .. problem, 0) end
+  if has_zero(text) then error(("compile: %s has a zero byte in it"):format(name), 0) end
   return text, (split(name))
 end
 
@@ -83,7 +100,7 @@ end
 -- ---- Names -------------------------------------------------------------------------------------
 
 -- The path without the steps that lead nowhere, a '/' in it.
-local function plain(path)
+local function shorten(path)
   local steps = {}
   for step in path:gmatch "[^/]+" do
     if step == ".." and #steps > 0 and steps[#steps] ~= ".." then
@@ -95,25 +112,42 @@ local function plain(path)
   return (path:find "^/" and "/" or "./") .. table.concat(steps, "/")
 end
 
+-- The same for all paths of a file. What it includes depends on its folder: it is another one by a
+-- link from elsewhere.
+local function place_of(path)
+  local folder, name = split(path)
+  local _, identity = driver.identify(folder .. "/")
+  return ("%s/%s"):format(identity, name)
+end
+
+-- Where a step before '..' is a link, the short path is that of another place. The compiler
+-- shortens names for #pragma once: so there is no '..' in it.
+local function plain(path)
+  local short = shorten(path)
+  if place_of(short) == place_of(path) then return short end
+  return (path:gsub("%f[^/]%.%.%f[/]", "<..>"))
+end
+
 -- To the compiler, lutile's own are files of the current folder: #pragma once would take a script's
 -- file of the same name there for the same.
 local function name_of_file(path)
-  local folder, name = split(path)
-  if name ~= GENERATED and not own_text(name) then return plain(path) end
-  return plain(folder .. "/<script>/" .. name)
+  local short = plain(path)
+  local folder, name = split(short)
+  if name ~= GENERATED and not own_text(name) then return short end
+  return folder .. "/<script>/" .. name
 end
 
 -- ---- Reading -----------------------------------------------------------------------------------
 
--- names, texts: what the compiler gets; at: the place of each name there; read: what each file
--- held; of_path: the name of the file at a path, false for none; folders: of the options; complete:
--- no other file can be read.
+-- names, texts: what the compiler gets; at: where each name is there; of_place: the name of each
+-- file, by its place; of_path: the same by its paths, false for none; folders: of the options;
+-- complete: no other file can be read.
 local Reader = {}
 Reader.__index = Reader
 
 local function new_reader()
-  return setmetatable({ names = { GENERATED }, texts = { "" }, at = { [GENERATED] = 1 }, read = {},
-    of_path = {}, folders = {}, complete = true }, Reader)
+  return setmetatable({ names = { GENERATED }, texts = { "" }, at = { [GENERATED] = 1 },
+    of_place = {}, of_path = {}, folders = {}, complete = true }, Reader)
 end
 
 function Reader:add(name, text)
@@ -138,29 +172,24 @@ function Reader:find_own(name)
   return name
 end
 
--- A copy of lutile's own is lutile's own. Two paths of one name may be two files, where one goes
--- through a link.
+-- Its name for the compiler. A copy of lutile's own is lutile's own.
 function Reader:add_file(path, text)
   local folder, base = split(path)
-  if text == own_text(base) then
-    self.of_path[path] = self:find_own(base)
-    return
-  end
+  if text == own_text(base) then return self:find_own(base) end
+  local place = place_of(path)
+  if self.of_place[place] then return self.of_place[place] end
   local name = name_of_file(path)
-  if self.read[name] and self.read[name] ~= text then name = path end
-  self.of_path[path] = name
-  if self.at[name] then return end
-  self.read[name] = text
+  self.of_place[place], self.of_path[path] = name, name
   local at = self:add(name, text)
   self.texts[at] = self:with_names(text, folder)
+  return name
 end
 
 -- The name of the file at a path; nil where there is none.
 function Reader:find_file(path)
   if self.of_path[path] == nil then
-    self.of_path[path] = false
-    local text = read_file(path)
-    if text then self:add_file(path, text) end
+    local text = text_at(path)
+    self.of_path[path] = text and self:add_file(path, text) or false
   end
   return self.of_path[path] or nil
 end
