@@ -187,6 +187,40 @@ namespace std { using int32_t = int; using size_t = unsigned long; }
     end
   end)
 
+  it_compiles("reads one of definitions that a launch fills alike", function()
+    for _, case in ipairs { { "float x, T *y", "f32 x, float *z" }, { "int x", "const int y" } } do
+      local text = "using T = float; using f32 = float;\n#ifdef A\n%s\n#else\n%s\n#endif\n"
+      local kernel = compile { arch = "sm_80", name = "f", types = { T = "f32", f32 = "f32" },
+        source = text:format(kernel_source(case[1]), kernel_source(case[2])) }
+      assert.equal("x", kernel.parameters[1].name)
+    end
+  end)
+
+  for _, text in ipairs {
+    "#if 0\n$FLOAT\n#else\n$INT\n#endif\n", "#if 0 // old\n$FLOAT\n#endif\n$INT\n",
+    "#if 0\n#if 1\n#else\n#endif\n$FLOAT\n#elif 1\n$INT\n#endif\n",
+    "# if 1\n#if A\n#endif\n$INT\n# else\n$FLOAT\n# endif\n",
+    "#if 1\n$INT\n#elif 1\n$FLOAT\n#else\n$FLOAT\n#endif\n",
+  } do
+    it_compiles("reads the definition that is surely taken: " .. text:gsub("\n", " "), function()
+      local definitions = { FLOAT = kernel_source "float x", INT = kernel_source "int x" }
+      local source = text:gsub("%$(%u+)", definitions)
+      local kernel = compile { arch = "sm_80", name = "f", source = source }
+      assert.equal("signed", kernel.parameters[1].kind)
+    end)
+  end
+
+  for _, lists in ipairs { { "float y", "int x" }, { "int x", "int x, int y" },
+    { "struct thing t", "int x" }, { "float *x", "int *x" } } do
+    it_compiles(("refuses to choose between (%s) and (%s)"):format(lists[1], lists[2]), function()
+      local source = ("#ifndef INT\n%s\n#else\n%s\n#endif\n"):format(kernel_source(lists[1]),
+        kernel_source(lists[2]))
+      local message = error_of { name = "f", arch = "sm_80", source = source }
+      assert.matches(("kernel 'f' is there with parameters (%s) and (%s), and only the preprocessor")
+        :format(lists[1], lists[2]), message, 1, true)
+    end)
+  end
+
   for _, case in ipairs {
     { { name = "f", source = kernel_source "struct thing t" }, "type 'struct thing'" },
     { { name = "f", source = kernel_source "long double x" }, "type 'long double'" },

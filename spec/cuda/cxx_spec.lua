@@ -25,6 +25,23 @@ describe("blanked C++", function()
   end
 end)
 
+describe("C++ without what is left out", function()
+  for _, case in ipairs {
+    { "#if 0\na\n#endif b\nc", "#if 0   #endif b\nc" },
+    { "x\n # if 1 \na\n # else\nb\n # endif\nc", "x\n # if 1 \na\n # else    # endif\nc" },
+    { "#if 1\na\n#elif X\nb\n#else\nc\n#endif", "#if 1\na\n#elif X   #else   #endif" },
+    { "#if 0\n#if 1\na\n#else\nb\n#endif\n#else\nc\n#endif",
+      "#if 0" .. (" "):rep(24) .. "#else\nc\n#endif" },
+    { "#ifdef 0\na\n#else\nb\n#endif", "#ifdef 0\na\n#else\nb\n#endif" },
+    { "#if 0 + 1\na\n#else\nb\n#endif", "#if 0 + 1\na\n#else\nb\n#endif" },
+    { "#endif\n#else\n#if 0\na", "#endif\n#else\n#if 0  " },
+  } do
+    it("has spaces in its place: " .. case[1]:gsub("\n", "\\n"), function()
+      assert.equal(case[2], cxx.blank_left_out(case[1]))
+    end)
+  end
+end)
+
 describe("the includes of C++", function()
   local function names(text)
     local list, complete = cxx.includes(text)

@@ -92,6 +92,43 @@ function M.blank(text)
   return table.concat(pieces), is_sure
 end
 
+-- ---- What is left out -------------------------------------------------------------------------
+
+-- Calls left_out(from, to) for what '#if 0', and other branches after '#if 1', surely leave out. A
+-- condition that is neither is nil in 'taken'.
+local function each_left_out(blanked, left_out)
+  local taken, depth, since, since_depth = {}, 0, nil, nil
+  for at, word, rest, after in ("\n" .. blanked):gmatch "\n()[ \t]*#[ \t]*(%a+)([^\n]*)()" do
+    at, after = at - 1, after - 1 -- in the text without the line's end before it
+    local is_if, is_branch = word:find "^if", word:find "^el"
+    if is_if then
+      depth = depth + 1
+      taken[depth] = word == "if" and rest:match "^%s*([01])%s*$" or nil
+    end
+    if since and since_depth == depth and not is_if and (is_branch or word == "endif") then
+      left_out(since, at - 1)
+      since = nil
+    end
+    local leaves = is_if and taken[depth] == "0" or is_branch and taken[depth] == "1"
+    if leaves and not since then since, since_depth = after, depth end
+    if word == "endif" then depth = depth - 1 end
+  end
+  if since then left_out(since, #blanked) end
+end
+
+-- The text that M.blank gives, with spaces also in the place of what '#if 0' and the like leave
+-- out.
+function M.blank_left_out(blanked)
+  local pieces, done = {}, 1
+  each_left_out(blanked, function(from, to)
+    pieces[#pieces + 1] = blanked:sub(done, from - 1)
+    pieces[#pieces + 1] = (" "):rep(to - from + 1)
+    done = to + 1
+  end)
+  pieces[#pieces + 1] = blanked:sub(done)
+  return table.concat(pieces)
+end
+
 -- ---- Includes ----------------------------------------------------------------------------------
 
 -- Directives that read no file.

@@ -124,21 +124,23 @@ local function is_extern_c(text, blanked, at)
   end
 end
 
--- The text between the parentheses of the kernel's definition, or of a declaration where the source
--- has but that.
-local function find_parameters(kernel, text)
-  local blanked = cxx.blank(text)
-  local declared
+-- The texts between the parentheses of the kernel's definitions, or of declarations where the
+-- source has but those: several where directives choose.
+local function find_lists(kernel, text)
+  local blanked, is_sure = cxx.blank(text)
+  if is_sure then blanked = cxx.blank_left_out(blanked) end
+  local defined, declared = {}, {}
   for from in blanked:gmatch "()__global__" do
     local head, stop = blanked:match("^([^{;]*)()", from)
     local list = head:match("%f[%w_]" .. kernel .. "%s*(%b())")
     if list and not is_extern_c(text, blanked, from) then
       fail("compile: kernel '%s' must be declared extern \"C\"", kernel)
     end
-    if list and blanked:sub(stop, stop) == "{" then return list:sub(2, -2) end
-    declared = declared or list
+    local kind = blanked:sub(stop, stop) == "{" and defined or declared
+    if list then kind[#kind + 1] = trim(list:sub(2, -2)) end
   end
-  if declared then return declared:sub(2, -2) end
+  local lists = #defined > 0 and defined or declared
+  if #lists > 0 then return lists end
   fail("compile: no kernel '%s' (extern \"C\" __global__ void %s(...)) in the source", kernel,
     kernel)
 end
@@ -161,9 +163,7 @@ local function read_declaration(piece)
   return trim(is_array and text .. " *" or text), name
 end
 
--- The list of the kernel's parameters, as the driver's compile takes it.
-return function(kernel, text, known, types, bits)
-  local list = trim(find_parameters(kernel, text))
+local function read_list(kernel, list, known, types, bits)
   if list:find "#" then fail("compile: the parameters of '%s' have directives in them", kernel) end
   local parameters = {}
   if list == "" or list == "void" then return parameters end
@@ -175,4 +175,39 @@ return function(kernel, text, known, types, bits)
     parameters[i].name = name
   end
   return parameters
+end
+
+-- ---- Several definitions -----------------------------------------------------------------------
+
+local function are_alike(p, q)
+  return p.kind == q.kind and p.dtype == q.dtype and p.bits == q.bits and p.layout == q.layout
+end
+
+-- Whether a launch fills both lists, and in the same way.
+local function are_lists_alike(read, a, b)
+  local is_read_a, of_a = pcall(read, a)
+  local is_read_b, of_b = pcall(read, b)
+  if not (is_read_a and is_read_b) or #of_a ~= #of_b then return false end
+  for i, p in ipairs(of_a) do
+    if not are_alike(p, of_b[i]) then return false end
+  end
+  return true
+end
+
+local function fail_to_choose(kernel, a, b)
+  fail("compile: kernel '%s' is there with parameters (%s) and (%s), and only the preprocessor "
+    .. "knows which are taken: leave one out, or let both be the same, with 'types' for what "
+    .. "differs", kernel, a, b)
+end
+
+-- The list of the kernel's parameters, as the driver's compile takes it.
+return function(kernel, text, known, types, bits)
+  local lists = find_lists(kernel, text)
+  local function read(list) return read_list(kernel, list, known, types, bits) end
+  for i = 2, #lists do
+    if lists[i] ~= lists[1] and not are_lists_alike(read, lists[1], lists[i]) then
+      fail_to_choose(kernel, lists[1], lists[i])
+    end
+  end
+  return read(lists[1])
 end
