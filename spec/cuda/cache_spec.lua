@@ -90,6 +90,11 @@ describe("the cache", function()
       "printf X | dd of=$e/kernel.cubin bs=1 seek=200 conv=notrunc 2>/dev/null" },
     { "without its sum", "rm $e/sum" },
     { "with an empty image", ": >$e/kernel.cubin" },
+    { "with a pipe for its image", "rm $e/kernel.cubin; mkfifo $e/kernel.cubin" },
+    { "with a pipe for its sum", "rm $e/sum; mkfifo $e/sum" },
+    { "with a folder for its image", "rm $e/kernel.cubin; mkdir $e/kernel.cubin" },
+    { "with a folder for its sum", "rm $e/sum; mkdir $e/sum" },
+    { "that is a pipe", "rm -r $e; mkfifo $e" },
   } do
     it_compiles("compiles anew where an entry is " .. damage[1], function()
       run()
@@ -100,6 +105,15 @@ describe("the cache", function()
       assert.matches("^disk 0 1 ", run().out)
     end)
   end
+
+  it_compiles("warns of a damaged entry that it cannot remove, and goes on", function()
+    run()
+    shell "for e in $D/cache/*; do rm $e/kernel.cubin; mkdir -p $e/kernel.cubin/x; done"
+    local result = run()
+    assert.matches("^compiled 1 0 ", result.out)
+    assert.matches("^Lua warning: lutile: '.*/cache/%x+' holds no whole kernel, and cannot be "
+      .. "removed: Directory not empty\n$", result.err)
+  end)
 
   it_compiles("warns where its folder cannot be written, and goes on", function()
     if is_root then

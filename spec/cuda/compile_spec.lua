@@ -202,7 +202,7 @@ namespace std { using int32_t = int; using size_t = unsigned long; }
     "# if 1\n#if A\n#endif\n$INT\n# else\n$FLOAT\n# endif\n",
     "#if 1\n$INT\n#elif 1\n$FLOAT\n#else\n$FLOAT\n#endif\n",
   } do
-    it_compiles("reads the definition that is surely taken: " .. text:gsub("\n", " "), function()
+    it_compiles("reads the definition that is taken: " .. text:gsub("\n", " "), function()
       local definitions = { FLOAT = kernel_source "float x", INT = kernel_source "int x" }
       local source = text:gsub("%$(%u+)", definitions)
       local kernel = compile { arch = "sm_80", name = "f", source = source }
@@ -216,7 +216,7 @@ namespace std { using int32_t = int; using size_t = unsigned long; }
       local source = ("#ifndef INT\n%s\n#else\n%s\n#endif\n"):format(kernel_source(lists[1]),
         kernel_source(lists[2]))
       local message = error_of { name = "f", arch = "sm_80", source = source }
-      assert.matches(("kernel 'f' is there with parameters (%s) and (%s), and only the preprocessor")
+      assert.matches(("kernel 'f' is there with parameters (%s) and (%s), and only the prepro")
         :format(lists[1], lists[2]), message, 1, true)
     end)
   end

@@ -156,9 +156,12 @@ bool ltD_write_file(int folder, const char *name, const void *bytes, size_t size
   return good;
 }
 
-/* A private plain file of the name, with its size; -1 otherwise. */
+/*
+** A private plain file of the name, with its size; -1 otherwise. O_NONBLOCK: what is no plain file
+** must not make us wait before that is known.
+*/
 static int open_file(int folder, const char *name, size_t *size) {
-  int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat s;
   if (file < 0) return -1;
   if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && ltD_is_private(&s) &&
@@ -174,14 +177,19 @@ int ltD_open_entry(int folder, const char *name) {
   return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* What has the name: an empty folder, or anything else. */
+static bool remove_name(int folder, const char *name) {
+  if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return true;
+  return errno == ENOTDIR && unlinkat(folder, name, 0) == 0;
+}
+
 bool ltD_remove_entry(int folder, const char *name) {
   int entry = ltD_open_entry(folder, name);
   if (entry >= 0) {
-    for (int i = 0; i < LTD_ENTRY_FILES; i++) unlinkat(entry, ltD_entry_files[i], 0);
+    for (int i = 0; i < LTD_ENTRY_FILES; i++) remove_name(entry, ltD_entry_files[i]);
     close(entry);
   }
-  if (unlinkat(folder, name, AT_REMOVEDIR) == 0) return true;
-  return errno == ENOTDIR && unlinkat(folder, name, 0) == 0;
+  return remove_name(folder, name);
 }
 
 /* ---- Entries -------------------------------------------------------------------------------- */
@@ -229,6 +237,15 @@ static void *read_checked(int entry, const lt_allocator *allocator, const ltD_ke
   return NULL;
 }
 
+/* Else its kernel is compiled each time. */
+static void remove_damaged(ltD_cache *cache, const char *name) {
+  if (ltD_remove_entry(cache->directory, name) || errno == ENOENT || cache->reason[0] != '\0')
+    return;
+  snprintf(cache->reason, sizeof cache->reason,
+           "'%.200s/%s' holds no whole kernel, and cannot be removed: %s",
+           cache->folder == NULL ? "" : cache->folder, name, strerror(errno));
+}
+
 /* A used entry becomes the newest. Where the folder cannot be written, it stays as old as it is. */
 void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
                      size_t *size) {
@@ -238,7 +255,7 @@ void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_
   void *image = read_checked(entry, allocator, key, size);
   if (image != NULL) futimens(entry, NULL);
   close(entry);
-  if (image == NULL) ltD_remove_entry(cache->directory, key->text);
+  if (image == NULL) remove_damaged(cache, key->text);
   return image;
 }
 

@@ -62,7 +62,7 @@ void ltD_cache_close(ltD_cache *cache, const lt_allocator *allocator);
 
 /*
 ** The image under the key, of the allocator; NULL where there is none. An entry that is not whole
-** or not what its hash says is removed.
+** or not what its hash says is removed; 'reason' is a warning where it cannot be.
 */
 void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
                      size_t *size);
