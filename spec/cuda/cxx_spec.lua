@@ -87,7 +87,8 @@ describe("the includes of C++", function()
     "/*\n#endif */ #include A", "\r#include A", "# \\\ninclude A",
     "/* " .. ("x"):rep(400) .. " */ #include A", "/* */ #include <a//b.h>",
     "#if 0\n100's /*\n#endif\n/**/ #include <a.h> // */", "/**/ #include <a.h>\n1'0 R\"(",
-    "/**/ #include <a.h>\n R\"(",
+    "/**/ #include <a.h>\n R\"(", "/**/ #include <a.h>\n\"\"R\"(\n)\"",
+    "/**/ #include <a.h>\n''0'a /*'*/", "/**/ #include <a.h>\n1.R\"(\n)\"",
   } do
     it("may be others: " .. text:gsub("\n", "\\n"):sub(1, 60), function()
       assert.is_false((select(2, names(text))))

@@ -40,18 +40,25 @@ local function is_sure_separator(text, at)
   return not (rest:find("/*", 1, true) or rest:find('R"', 1, true) or rest:find "\\\r?$")
 end
 
+-- The word, or the number with quotes in it, that ends before the place, and what stands before.
+local function word_before(text, at)
+  local before = text:sub(at < 200 and 1 or at - 199, at - 1)
+  return before:match "([%w_.']*)$", before:match "([\"']?)[%w_]*$"
+end
+
 -- Where the string or character ends, nil where the quote separates digits; then whether that is
--- sure.
+-- sure: what follows another literal may belong to it.
 local function end_of_string(text, at, quote)
-  local word = text:sub(at < 40 and 1 or at - 39, at - 1):match "[%w_.']*$"
+  local word, literal = word_before(text, at)
   if quote == "'" and word:find "^%d" and text:find("^[%w_]", at + 1) then
     return nil, is_sure_separator(text, at)
   end
-  if quote == '"' and RAW[word] then
+  if quote == '"' and RAW[word:match "[%w_]*$"] then
     local stop, is_sure = end_of_raw_string(text, at)
-    if stop then return stop, is_sure end
+    if stop then return stop, is_sure and literal == "" and not word:find "^%.?%d" end
   end
-  return end_of_literal(text, at, quote), true
+  local is_number = quote == "'" and word:find "'%.?%d"
+  return end_of_literal(text, at, quote), not is_number or is_sure_separator(text, at)
 end
 
 -- What is blanked of the comment, string or spliced line at 'at', nothing where there is none;
