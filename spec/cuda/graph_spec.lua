@@ -253,6 +253,41 @@ try(e.query, e)
 ]])
   end)
 
+  it_pretends("that is recorded has nothing of a plan's run of tensors of the host", function()
+    local result = run([[
+local plan = require "lutile.plan"
+local function matrix(m, n, dtype) return make_tensor(dtype or "f16", { m, n }, LayoutRight) end
+local A, B, D = matrix(64, 64), matrix(64, 64), matrix(64, 64)
+local F = matrix(64, 64, "f32")
+local grouped = plan.grouped_gemm { groups = { { A = A, B = B, C = D } }, acc = "f32" }
+local chained = plan.chained_gemm { A = A, B = B, D = D }
+local function gemm(options)
+  local p = plan.gemm(options)
+  return function(...) return p:run(options.A, options.B, options.C, ...) end
+end
+local runs = { gemm { A = A, B = B, C = D, acc = "f32" },
+  gemm { A = F, B = F, C = matrix(64, 64, "f32") },
+  function(...) return chained:run(A, B, D, ...) end,
+  function(...) return grouped:run({ { A = A, B = B, C = D } }, ...) end }
+for _, run in ipairs(runs) do
+  local g = s:capture(function()
+    try(run, { stream = s })
+    try(run, { stream = cuda.stream() })
+    try(run)
+    try(run, { on = "host" })
+  end)
+  g:launch()
+end
+]], { FAKE_CUDA_CAPABILITY = 90 })
+    local out = lines(result.out)
+    assert.equal(16, #out)
+    for i, line in ipairs(out) do
+      assert.matches(i % 4 == 0 and "^no error$" or "the tensors are on the host, and a stream "
+        .. "records: the run would wait", line)
+    end
+    for _, line in ipairs(result.log) do assert.is_nil(line:match "^launch %d") end
+  end)
+
   it_pretends("that is recorded is no place for copies to another device", function()
     assert.same({ "to: a stream of device 0 records, and a copy to another device waits for the "
       .. "device", "no error" }, printed([[
