@@ -118,6 +118,35 @@ describe("lutile --cuda-info", function()
     assert.equal("devices   none: the NVIDIA driver knows no device", out[3])
     assert.matches("^cache     " .. folder .. ": 0 kernels, ", out[4])
   end)
+  for _, call in ipairs { "cuDeviceGetName", "cuDeviceTotalMem", "cuDeviceGetAttribute" } do
+    it_pretends("prints the error of a device that does not answer: " .. call, function()
+      local result = command.run("--cuda-info", nil, ("LUTILE_LIBCUDA=%s LUTILE_CACHE= "
+        .. "FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL='%s=3;%s_v2=3'"):format(support.fake_driver(), call,
+        call))
+      local out = lines(result.out)
+      assert.matches("^driver    CUDA 13", out[1])
+      for i = 0, 1 do
+        assert.matches(("^device %d  no answer: %s: error 3"):format(i, call), out[3 + i])
+      end
+      assert.matches("^cache     ", out[5])
+      assert.same({ "", 0 }, { result.err, result.code })
+    end)
+  end
+  it_pretends("says why there is no driver: the same of the version and of devices", function()
+    for settings, why in pairs {
+      [support.fake_driver() .. " FAKE_CUDA_FAIL=cuDriverGetVersion=3"] =
+        "the NVIDIA driver tells no version: cuDriverGetVersion: error 3",
+      ["/tmp"] = "the NVIDIA driver that LUTILE_LIBCUDA names cannot be opened: /tmp: ",
+      ["/nowhere/libcuda.so"] =
+        "the NVIDIA driver that LUTILE_LIBCUDA names cannot be opened: /nowhere/libcuda.so: ",
+    } do
+      local result = command.run("--cuda-info", nil, "LUTILE_CACHE= LUTILE_LIBCUDA=" .. settings)
+      local out = lines(result.out)
+      assert.matches("driver    none: " .. why, out[1], 1, true)
+      assert.matches("devices   none: " .. why, out[3], 1, true)
+      assert.same({ 4, "", 0 }, { #out, result.err, result.code })
+    end
+  end)
 end)
 
 -- By files that are no library, and are named when they cannot be opened.
