@@ -160,6 +160,26 @@ print(cuda.used())
 ]])
   end)
 
+  it_pretends("is not told to keep what has no memory", function()
+    local function message(where, type)
+      return ("keep: %s is a %s, which has no memory: tensors, buffers, tensor maps and lists of "
+        .. "them are kept"):format(where, type)
+    end
+    assert.same({ message("argument 1", "number"), message("argument 2", "string"),
+      message("element 2", "number"), message("argument 1", "boolean"), "no error", "440" },
+      printed [[
+local g = s:capture(function()
+  try(s.keep, s, 0 / 0)
+  try(s.keep, s, cuda.tensor("s32", 100), "a")
+  try(s.keep, s, { cuda.tensor("s32", 100), 5 })
+  try(s.keep, s, false)
+  try(s.keep, s, nil, { cuda.tensor("s32", 100) }, cuda.tensor("s32", 10))
+end)
+collect()
+print(cuda.used())
+]])
+  end)
+
   it_pretends("is not launched when memory that it uses was freed by name", function()
     local out = printed [[
 local k, t = kernel "f", cuda.tensor("s32", 4)
