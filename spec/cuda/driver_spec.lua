@@ -71,6 +71,20 @@ try(cuda.synchronize, "1")
       "a device expected, got string" }, lines(result.out))
   end)
 
+  it_pretends("are device 0 where a plan's kernel is asked for without one", function()
+    local result = run([[
+local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 80 }
+local A = lutile.make_tensor("f16", { 64, 64 })
+local grouped = lutile.plan.grouped_gemm { groups = { { A = A, B = A, C = A } }, arch = 90 }
+print(p:kernel().device, p:kernel(cuda).device, p:kernel(cuda.device(1)).device, p:kernel(1).device)
+print(p:kernel() == p:kernel(0), p:kernel(1) == p:kernel(cuda.device(1)), grouped:kernel().device)
+try(p.kernel, p, 2)
+try(p.kernel, p, "0")
+]], { FAKE_CUDA_DEVICES = 2, FAKE_CUDA_CAPABILITY = 90 })
+    assert.same({ "0\t0\t1\t1", "true\ttrue\t0", "plan:kernel: no device 2: there are 2, from 0 on",
+      "plan:kernel: a device expected, got string" }, lines(result.out))
+  end)
+
   it_pretends("that a plan's kernel is not for are refused", function()
     local result = run([[
 local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 90 }
