@@ -428,7 +428,7 @@ collectgarbage()
   end)
 
   -- LT054
-  for _, case in ipairs { { "os.exit(0)", 0 }, { "os.exit(0, true)", 2 } } do
+  for _, case in ipairs { { "os.exit(0)", 0 }, { "os.exit(0, true)", 3 } } do
     it_pretends("a process may end with live buffers: " .. case[1], function()
       local result = run([[
 held = { cuda.alloc(8), cuda.alloc(8) }
@@ -451,6 +451,33 @@ x[6] = x[2]:capture(function(s) x[5]:launch { stream = s } () end)
       assert.equal(1, support.count(result.log, line), line)
     end
     assert.equal("release", result.log[#result.log])
+  end)
+
+  it_pretends("what finalizers make while a state closes is freed, too", function()
+    local result = run [[
+local k = cuda.compile { name = "f", source = 'extern "C" __global__ void f() {}' }
+local s = cuda.stream()
+last = setmetatable({}, { __gc = function()
+  held = { cuda.tensor("f32", 8), cuda.event(), cuda.pinned("f32", 4), cuda.stream() }
+  held[5] = held[4]:capture(function(stream) k:launch { stream = stream } () end)
+  setmetatable(held, { __gc = function() print "not called: Lua is closing" end })
+  print "made"
+end })
+]]
+    assert.same({ "made\n", "", 0 }, { result.out, result.err, result.code })
+    for line, count in pairs { free = 1, unpin = 1, ["destroy executable"] = 1,
+      ["destroy stream"] = 2, unload = 1, release = 1 } do
+      assert.equal(count, support.count(result.log, line), line)
+    end
+    assert.equal("release", result.log[#result.log])
+  end)
+
+  it_pretends("finalizers do not open CUDA", function()
+    local result = support.run_with_fake [[
+last = setmetatable({}, { __gc = function() print(pcall(require, "lutile.cuda")) end })
+]]
+    assert.matches("^false\t.*cuda: a finalizer cannot be the first that requires it", result.out)
+    assert.same({}, result.log)
   end)
 
   it_pretends("pinned tensors are tensors of the host", function()

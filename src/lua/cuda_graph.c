@@ -179,7 +179,7 @@ int ltL_stream_capture(lua_State *L) {
   lua_settop(L, 2);
   graph *g = lua_newuserdatauv(L, sizeof *g, 1);
   *g = (graph){NULL, s->device, 0};
-  luaL_setmetatable(L, GRAPH);
+  ltL_set_cuda_type(L, GRAPH);
   record(L, C, s);
   finish(L, C, s);
   lua_settop(L, 3);
