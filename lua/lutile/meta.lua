@@ -1840,6 +1840,11 @@ function Plan:source() end
 ---@return table
 function Plan:compile_options(device, arch) end
 
+---Its kernel, compiled for a device, by default device 0.
+---@param device? lutile.cuda.Place
+---@return lutile.cuda.Kernel
+function Plan:kernel(device) end
+
 ---@class lutile.plan
 local plan = {}
 
@@ -2057,7 +2062,7 @@ function Stream:capture(f) end
 
 ---A graph that is being recorded keeps these values, and the elements of lists, as it keeps what
 ---launches and copies use: for tensors that a kernel reaches by addresses in memory. Nothing else
----happens.
+---happens. Nil is skipped; booleans, numbers and strings are refused, for they have no memory.
 function Stream:keep(...) end
 
 ---Frees it. It may be called any number of times.

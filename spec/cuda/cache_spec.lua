@@ -201,6 +201,30 @@ end]]
     assert.equal("", run(nil, 1, "LUTILE_CACHE_SIZE=0").err)
   end)
 
+  it_compiles("keeps no kernel, and takes none, where its size is 0", function()
+    for _ = 1, 2 do
+      local result = run(nil, 1, "LUTILE_CACHE_SIZE=0")
+      assert.matches("^compiled 1 0 ", result.out)
+      assert.equal("", result.err)
+    end
+    assert.same({}, support.list(folder .. "/cache"))
+    assert.matches("^compiled 1 0 ", run(nil, 1).out)
+    assert.matches("^compiled 1 0 ", run(nil, 1, "LUTILE_CACHE_SIZE=0").out)
+    assert.matches("^disk 0 1 ", run(nil, 1).out)
+  end)
+
+  it_compiles("says which variable names a folder by too many bytes", function()
+    local long = "/" .. ("x"):rep(5000)
+    for variable, others in pairs { LUTILE_CACHE = "", XDG_CACHE_HOME = "-u LUTILE_CACHE",
+      HOME = "-u LUTILE_CACHE -u XDG_CACHE_HOME" } do
+      local result = command.run("-W " .. command.quote(script), nil,
+        ("env %s %s=%s"):format(others, variable, long))
+      assert.matches("^compiled 1 0 ", result.out)
+      assert.matches(("no cache folder: the name from %s has more than 4095 bytes"):format(
+        variable), result.err, 1, true)
+    end
+  end)
+
   it_compiles("does without where no folder is named", function()
     local result = command.run("-W " .. command.quote(script), nil,
       "env -u LUTILE_CACHE -u XDG_CACHE_HOME -u HOME")

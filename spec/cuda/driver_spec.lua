@@ -71,6 +71,20 @@ try(cuda.synchronize, "1")
       "a device expected, got string" }, lines(result.out))
   end)
 
+  it_pretends("are device 0 where a plan's kernel is asked for without one", function()
+    local result = run([[
+local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 80 }
+local A = lutile.make_tensor("f16", { 64, 64 })
+local grouped = lutile.plan.grouped_gemm { groups = { { A = A, B = A, C = A } }, arch = 90 }
+print(p:kernel().device, p:kernel(cuda).device, p:kernel(cuda.device(1)).device, p:kernel(1).device)
+print(p:kernel() == p:kernel(0), p:kernel(1) == p:kernel(cuda.device(1)), grouped:kernel().device)
+try(p.kernel, p, 2)
+try(p.kernel, p, "0")
+]], { FAKE_CUDA_DEVICES = 2, FAKE_CUDA_CAPABILITY = 90 })
+    assert.same({ "0\t0\t1\t1", "true\ttrue\t0", "plan:kernel: no device 2: there are 2, from 0 on",
+      "plan:kernel: a device expected, got string" }, lines(result.out))
+  end)
+
   it_pretends("that a plan's kernel is not for are refused", function()
     local result = run([[
 local p = lutile.plan.gemm { M = 64, N = 64, K = 64, dtype = "f16", arch = 90 }
@@ -117,6 +131,35 @@ describe("lutile --cuda-info", function()
     assert.matches("^NVRTC     none: .*/nowhere/at/all", out[2])
     assert.equal("devices   none: the NVIDIA driver knows no device", out[3])
     assert.matches("^cache     " .. folder .. ": 0 kernels, ", out[4])
+  end)
+  for _, call in ipairs { "cuDeviceGetName", "cuDeviceTotalMem", "cuDeviceGetAttribute" } do
+    it_pretends("prints the error of a device that does not answer: " .. call, function()
+      local result = command.run("--cuda-info", nil, ("LUTILE_LIBCUDA=%s LUTILE_CACHE= "
+        .. "FAKE_CUDA_DEVICES=2 FAKE_CUDA_FAIL='%s=3;%s_v2=3'"):format(support.fake_driver(), call,
+        call))
+      local out = lines(result.out)
+      assert.matches("^driver    CUDA 13", out[1])
+      for i = 0, 1 do
+        assert.matches(("^device %d  no answer: %s: error 3"):format(i, call), out[3 + i])
+      end
+      assert.matches("^cache     ", out[5])
+      assert.same({ "", 0 }, { result.err, result.code })
+    end)
+  end
+  it_pretends("says why there is no driver: the same of the version and of devices", function()
+    for settings, why in pairs {
+      [support.fake_driver() .. " FAKE_CUDA_FAIL=cuDriverGetVersion=3"] =
+        "the NVIDIA driver tells no version: cuDriverGetVersion: error 3",
+      ["/tmp"] = "the NVIDIA driver that LUTILE_LIBCUDA names cannot be opened: /tmp: ",
+      ["/nowhere/libcuda.so"] =
+        "the NVIDIA driver that LUTILE_LIBCUDA names cannot be opened: /nowhere/libcuda.so: ",
+    } do
+      local result = command.run("--cuda-info", nil, "LUTILE_CACHE= LUTILE_LIBCUDA=" .. settings)
+      local out = lines(result.out)
+      assert.matches("driver    none: " .. why, out[1], 1, true)
+      assert.matches("devices   none: " .. why, out[3], 1, true)
+      assert.same({ 4, "", 0 }, { #out, result.err, result.code })
+    end
   end)
 end)
 
@@ -385,7 +428,7 @@ collectgarbage()
   end)
 
   -- LT054
-  for _, case in ipairs { { "os.exit(0)", 0 }, { "os.exit(0, true)", 2 } } do
+  for _, case in ipairs { { "os.exit(0)", 0 }, { "os.exit(0, true)", 3 } } do
     it_pretends("a process may end with live buffers: " .. case[1], function()
       local result = run([[
 held = { cuda.alloc(8), cuda.alloc(8) }
@@ -408,6 +451,33 @@ x[6] = x[2]:capture(function(s) x[5]:launch { stream = s } () end)
       assert.equal(1, support.count(result.log, line), line)
     end
     assert.equal("release", result.log[#result.log])
+  end)
+
+  it_pretends("what finalizers make while a state closes is freed, too", function()
+    local result = run [[
+local k = cuda.compile { name = "f", source = 'extern "C" __global__ void f() {}' }
+local s = cuda.stream()
+last = setmetatable({}, { __gc = function()
+  held = { cuda.tensor("f32", 8), cuda.event(), cuda.pinned("f32", 4), cuda.stream() }
+  held[5] = held[4]:capture(function(stream) k:launch { stream = stream } () end)
+  setmetatable(held, { __gc = function() print "not called: Lua is closing" end })
+  print "made"
+end })
+]]
+    assert.same({ "made\n", "", 0 }, { result.out, result.err, result.code })
+    for line, count in pairs { free = 1, unpin = 1, ["destroy executable"] = 1,
+      ["destroy stream"] = 2, unload = 1, release = 1 } do
+      assert.equal(count, support.count(result.log, line), line)
+    end
+    assert.equal("release", result.log[#result.log])
+  end)
+
+  it_pretends("finalizers do not open CUDA", function()
+    local result = support.run_with_fake [[
+last = setmetatable({}, { __gc = function() print(pcall(require, "lutile.cuda")) end })
+]]
+    assert.matches("^false\t.*cuda: a finalizer cannot be the first that requires it", result.out)
+    assert.same({}, result.log)
   end)
 
   it_pretends("pinned tensors are tensors of the host", function()

@@ -160,6 +160,26 @@ print(cuda.used())
 ]])
   end)
 
+  it_pretends("is not told to keep what has no memory", function()
+    local function message(where, type)
+      return ("keep: %s is a %s, which has no memory: tensors, buffers, tensor maps and lists of "
+        .. "them are kept"):format(where, type)
+    end
+    assert.same({ message("argument 1", "number"), message("argument 2", "string"),
+      message("element 2", "number"), message("argument 1", "boolean"), "no error", "440" },
+      printed [[
+local g = s:capture(function()
+  try(s.keep, s, 0 / 0)
+  try(s.keep, s, cuda.tensor("s32", 100), "a")
+  try(s.keep, s, { cuda.tensor("s32", 100), 5 })
+  try(s.keep, s, false)
+  try(s.keep, s, nil, { cuda.tensor("s32", 100) }, cuda.tensor("s32", 10))
+end)
+collect()
+print(cuda.used())
+]])
+  end)
+
   it_pretends("is not launched when memory that it uses was freed by name", function()
     local out = printed [[
 local k, t = kernel "f", cuda.tensor("s32", 4)
@@ -251,6 +271,41 @@ try(s.wait, s, e)
 e:record(s)
 try(e.query, e)
 ]])
+  end)
+
+  it_pretends("that is recorded has nothing of a plan's run of tensors of the host", function()
+    local result = run([[
+local plan = require "lutile.plan"
+local function matrix(m, n, dtype) return make_tensor(dtype or "f16", { m, n }, LayoutRight) end
+local A, B, D = matrix(64, 64), matrix(64, 64), matrix(64, 64)
+local F = matrix(64, 64, "f32")
+local grouped = plan.grouped_gemm { groups = { { A = A, B = B, C = D } }, acc = "f32" }
+local chained = plan.chained_gemm { A = A, B = B, D = D }
+local function gemm(options)
+  local p = plan.gemm(options)
+  return function(...) return p:run(options.A, options.B, options.C, ...) end
+end
+local runs = { gemm { A = A, B = B, C = D, acc = "f32" },
+  gemm { A = F, B = F, C = matrix(64, 64, "f32") },
+  function(...) return chained:run(A, B, D, ...) end,
+  function(...) return grouped:run({ { A = A, B = B, C = D } }, ...) end }
+for _, run in ipairs(runs) do
+  local g = s:capture(function()
+    try(run, { stream = s })
+    try(run, { stream = cuda.stream() })
+    try(run)
+    try(run, { on = "host" })
+  end)
+  g:launch()
+end
+]], { FAKE_CUDA_CAPABILITY = 90 })
+    local out = lines(result.out)
+    assert.equal(16, #out)
+    for i, line in ipairs(out) do
+      assert.matches(i % 4 == 0 and "^no error$" or "the tensors are on the host, and a stream "
+        .. "records: the run would wait", line)
+    end
+    for _, line in ipairs(result.log) do assert.is_nil(line:match "^launch %d") end
   end)
 
   it_pretends("that is recorded is no place for copies to another device", function()

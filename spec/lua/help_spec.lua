@@ -92,7 +92,8 @@ describe("completion", function()
   it("has the methods of a plan's class, and after a dot the plan's own fields", function()
     local _, methods_of = help.make(annotations)
     _G.spec_plan = lutile.plan.gemm { dtype = "f16", M = 16, N = 16, K = 16, arch = 80 }
-    assert.same({ "check", "compile_options", "prepare", "report", "run", "source", "svg", "with" },
+    assert.same({ "check", "compile_options", "kernel", "prepare", "report", "run", "source", "svg",
+      "with" },
       (complete("spec_plan:", methods_of)))
     assert.same({ "tile" }, (complete("spec_plan.til", methods_of)))
     assert.same({}, (complete("spec_plan.fallb", methods_of)))
@@ -131,7 +132,7 @@ describe("help", function()
     ["Plan:single"] = "GroupedPlan:single(group, i)",
     ["GroupedPlan:svg"] = "Plan:svg(what)",
     ["lutile.cuda.Kernel:resources"] = "Kernel:resources()",
-    ["Plan"] = "Plan: run prepare with check report svg source compile_options",
+    ["Plan"] = "Plan: run prepare with check report svg source compile_options kernel",
     ["plan"] = "plan: gemm grouped_gemm chained_gemm",
     ["lutile.plan"] = "plan: gemm grouped_gemm chained_gemm",
     ["Plan:size"] = 'no help on "Plan:size": help() lists the names',

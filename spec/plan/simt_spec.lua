@@ -128,6 +128,12 @@ describe("plan.gemm", function()
       { dtype = "f64", tile = { 128, 128, 16 }, arch = 75 },
     ["plan.gemm: scales are for results that are computed in f32, and a complex C is not"] =
       { dtype = "c64", scales = true },
+    ["plan.gemm: scales are for results that are computed in f32, and C of f32 from sums of f64 "
+      .. "(acc) is not"] = { dtype = "f16", acc = "f64", out = "f32", scales = true },
+    ["plan.gemm: scales are for results that are computed in f32, and C of f16 from sums of f64 "
+      .. "(acc) is not"] = { dtype = "f16", acc = "f64", out = "f16", scales = true },
+    ["plan.gemm: scales are for results that are computed in f32, and C of f64 is not"] =
+      { dtype = "f32", acc = "f64", out = "f64", scales = true },
     ["plan.gemm: no option 'tiles'"] = { tiles = { 64, 64, 16 } },
   } do
     it("refuses " .. message:sub(1, 60), function()

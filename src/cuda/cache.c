@@ -43,19 +43,22 @@ static void refuse(ltD_cache *cache, const char *format, ...) {
 
 static bool is_set(const char *value) { return value != NULL && value[0] != '\0'; }
 
+static bool set_path(ltD_cache *cache, char *path, const char *variable, const char *rest) {
+  int length = snprintf(path, PATH_SIZE, "%s%s", getenv(variable), rest);
+  if (length > 0 && length < PATH_SIZE) return true;
+  refuse(cache, "no cache folder: the name from %s has more than %d bytes", variable,
+         PATH_SIZE - 1);
+  return false;
+}
+
 /* XDG has relative paths ignored. */
-static bool name_folder(char *path) {
-  const char *own = getenv("LUTILE_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  int length;
-  if (is_set(own))
-    length = snprintf(path, PATH_SIZE, "%s", own);
-  else if (is_set(xdg) && xdg[0] == '/')
-    length = snprintf(path, PATH_SIZE, "%s/lutile", xdg);
-  else if (is_set(home))
-    length = snprintf(path, PATH_SIZE, "%s/.cache/lutile", home);
-  else
-    return false;
-  return length > 0 && length < PATH_SIZE;
+static bool name_folder(ltD_cache *cache, char *path) {
+  const char *xdg = getenv("XDG_CACHE_HOME");
+  if (is_set(getenv("LUTILE_CACHE"))) return set_path(cache, path, "LUTILE_CACHE", "");
+  if (is_set(xdg) && xdg[0] == '/') return set_path(cache, path, "XDG_CACHE_HOME", "/lutile");
+  if (is_set(getenv("HOME"))) return set_path(cache, path, "HOME", "/.cache/lutile");
+  refuse(cache, "no cache folder: LUTILE_CACHE, XDG_CACHE_HOME and HOME are not set");
+  return false;
 }
 
 /* Makes the folder and those above it. */
@@ -104,10 +107,7 @@ bool ltD_cache_open(ltD_cache *cache, const lt_allocator *allocator) {
   cache->looked = true;
   cache->directory = -1;
   cache->limit = read_limit(cache);
-  if (!name_folder(path)) {
-    refuse(cache, "no cache folder: LUTILE_CACHE, XDG_CACHE_HOME and HOME are not set");
-    return false;
-  }
+  if (!name_folder(cache, path)) return false;
   open_folder(cache, path);
   cache->folder_size = strlen(path) + 1;
   cache->folder = allocator->reallocate(allocator->context, NULL, 0, cache->folder_size);
@@ -246,10 +246,13 @@ static void remove_damaged(ltD_cache *cache, const char *name) {
            cache->folder == NULL ? "" : cache->folder, name, strerror(errno));
 }
 
-/* A used entry becomes the newest. Where the folder cannot be written, it stays as old as it is. */
+/*
+** A used entry becomes the newest. Where the folder cannot be written, it stays as old as it is. A
+** limit of 0 is one of no kernels.
+*/
 void *ltD_cache_read(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
                      size_t *size) {
-  if (!ltD_cache_open(cache, allocator)) return NULL;
+  if (!ltD_cache_open(cache, allocator) || cache->limit == 0) return NULL;
   int entry = ltD_open_entry(cache->directory, key->text);
   if (entry < 0) return NULL;
   void *image = read_checked(entry, allocator, key, size);
@@ -306,7 +309,7 @@ static bool fail_to_write(ltD_cache *cache, const char *temporary) {
 bool ltD_cache_write(ltD_cache *cache, const lt_allocator *allocator, const ltD_key *key,
                      const void *image, size_t size, const char *source) {
   char temporary[64];
-  if (cache->directory < 0 || cache->unwritable) return false;
+  if (cache->directory < 0 || cache->unwritable || cache->limit == 0) return false;
   if (!make_temporary(cache, temporary)) return fail_to_write(cache, NULL);
   int entry = ltD_open_entry(cache->directory, temporary);
   bool good = entry >= 0 && write_entry(entry, key, image, size, source);

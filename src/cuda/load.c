@@ -162,6 +162,26 @@ static bool find_driver(lt_cuda *cuda) {
   return opened;
 }
 
+/* No driver could be opened. */
+static bool refuse_driver(lt_cuda *cuda) {
+  ltD_library *library = &cuda->driver.library;
+  if (named_file("LUTILE_LIBCUDA") == NULL)
+    return refuse(cuda, library, "no NVIDIA driver: libcuda.so.1 is not found", "");
+  const char *why = dlerror(); /* it names the file */
+  return refuse(cuda, library, "the NVIDIA driver that LUTILE_LIBCUDA names cannot be opened: ",
+                why == NULL ? named_file("LUTILE_LIBCUDA") : why);
+}
+
+/* A driver that fails at its version is of no use. */
+static bool check_version(lt_cuda *cuda) {
+  int version;
+  char why[LT_ERROR_SIZE];
+  CUresult result = cuda->driver.cuDriverGetVersion(&version);
+  if (ltD_check(cuda, result, "cuDriverGetVersion")) return true;
+  snprintf(why, sizeof why, "%s", cuda->error->message);
+  return refuse(cuda, &cuda->driver.library, "the NVIDIA driver tells no version: ", why);
+}
+
 bool ltD_open_driver(lt_cuda *cuda) {
   ltD_driver *d = &cuda->driver;
   if (d->library.tried) return repeat(cuda, &d->library);
@@ -169,10 +189,9 @@ bool ltD_open_driver(lt_cuda *cuda) {
   d->library.tried = true;
   if (is_switched_off())
     return refuse(cuda, &d->library, "CUDA is switched off by LUTILE_CUDA", "");
-  if (!find_driver(cuda))
-    return refuse(cuda, &d->library, "no NVIDIA driver: libcuda.so.1 is not found", "");
+  if (!find_driver(cuda)) return refuse_driver(cuda);
   const char *missing = fetch_driver(d);
-  if (missing == NULL) return true;
+  if (missing == NULL) return check_version(cuda);
   return refuse(cuda, &d->library, "the NVIDIA driver is too old: it has no ", missing);
 }
 

@@ -16,27 +16,55 @@ static void *reallocate(void *context, void *block, size_t old_size, size_t new_
   return C->allocate(C->allocate_context, block, block == NULL ? 0 : old_size, new_size);
 }
 
+/* Lua's collector answers no call while a finalizer runs. */
+static bool is_in_finalizer(lua_State *L) { return lua_gc(L, LUA_GCCOUNT) < 0; }
+
+/* Finalizes what finalizers made; where that was finalized, this does nothing. */
+static void release_rest(lua_State *L) {
+  lua_getiuservalue(L, 1, 3);
+  lua_pushnil(L);
+  while (lua_next(L, 2)) {
+    lua_pop(L, 1);
+    luaL_getmetafield(L, 3, "__gc");
+    lua_pushvalue(L, 3);
+    lua_call(L, 1, 0);
+  }
+}
+
 static int close_state(lua_State *L) {
   ltL_cuda *C = lua_touserdata(L, 1);
+  if (C->cuda != NULL) release_rest(L);
   lt_cuda_close(C->cuda);
   C->cuda = NULL;
   return 0;
+}
+
+/* Pushes a set that keeps nothing of what is in it. */
+static void push_weak_set(lua_State *L) {
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
 }
 
 static void collect(void *context) { lua_gc(((ltL_cuda *)context)->collector, LUA_GCCOLLECT); }
 
 /*
 ** It is made before anything that it holds, and so finalized after all of it when the lua_State
-** closes.
+** closes. One that is made while it closes would not be finalized.
 */
 static void push_new_state(lua_State *L) {
+  if (is_in_finalizer(L)) luaL_error(L, "cuda: a finalizer cannot be the first that requires it");
   lua_createtable(L, 0, 2);
   lua_pushcfunction(L, close_state);
   lua_setfield(L, -2, "__gc");
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");
-  ltL_cuda *C = lua_newuserdatauv(L, sizeof *C, 2);
+  ltL_cuda *C = lua_newuserdatauv(L, sizeof *C, 3);
   *C = (ltL_cuda){.error = {LT_OK, ""}};
+  push_weak_set(L);
+  lua_setiuservalue(L, -2, 3);
   C->allocate = lua_getallocf(L, &C->allocate_context);
   lua_insert(L, -2);
   lua_setmetatable(L, -2);
@@ -54,6 +82,20 @@ ltL_cuda *ltL_begin_cuda(lua_State *L) {
   ltL_cuda *C = lua_touserdata(L, lua_upvalueindex(2));
   if (C->cuda == NULL) luaL_error(L, "cuda: the state is being closed");
   return C;
+}
+
+/*
+** Lua finalizes nothing that is made while it closes, which only finalizers do: what they make is in
+** the set of user value 3, whether it closes or not.
+*/
+void ltL_set_cuda_type(lua_State *L, const char *name) {
+  luaL_setmetatable(L, name);
+  if (!is_in_finalizer(L)) return;
+  lua_getiuservalue(L, lua_upvalueindex(2), 3);
+  lua_pushvalue(L, -2);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
 }
 
 int ltL_raise_cuda(lua_State *L, const ltL_cuda *C) {

@@ -24,6 +24,11 @@ typedef struct ltL_cuda {
 
 /* The ltL_cuda of a call; raises where the state is being closed. */
 ltL_cuda *ltL_begin_cuda(lua_State *L);
+/*
+** Gives the userdata at the top, which has nothing to release yet, the metatable 'name'. What it has
+** later is released when the lua_State closes, at the latest.
+*/
+void ltL_set_cuda_type(lua_State *L, const char *name);
 /* Raises the error of the last call. */
 int ltL_raise_cuda(lua_State *L, const ltL_cuda *C);
 /* Raises it unless 'good'. */

@@ -38,7 +38,7 @@ static int new_batch(lua_State *L) {
     lua_pop(L, 1);
   }
   lua_setiuservalue(L, -2, 1);
-  luaL_setmetatable(L, BATCH);
+  ltL_set_cuda_type(L, BATCH);
   b->batch = lt_cuda_start_batch(C->cuda, b->sources, n, (int)threads);
   ltL_require_cuda(L, C, b->batch != NULL);
   return 1;

@@ -48,6 +48,29 @@ void ltL_keep(lua_State *L, int index) {
   lua_pop(L, 1);
 }
 
+/* Raises where the value at 'index' has no memory that could be kept; 'where' it was given. */
+static void check_has_memory(lua_State *L, int index, const char *where, lua_Integer i) {
+  int type = lua_type(L, index);
+  if (type != LUA_TBOOLEAN && type != LUA_TNUMBER && type != LUA_TSTRING) return;
+  luaL_error(L,
+             "keep: %s %I is a %s, which has no memory: tensors, buffers, tensor maps and lists "
+             "of them are kept",
+             where, (LUAI_UACINT)i, lua_typename(L, type));
+}
+
+/* Of the arguments from slot 2 to 'last', and of the elements of lists. */
+static void check_kept(lua_State *L, int last) {
+  for (int slot = 2; slot <= last; slot++) {
+    check_has_memory(L, slot, "argument", slot - 1);
+    if (!lua_istable(L, slot)) continue;
+    for (lua_Integer i = 1; lua_rawgeti(L, slot, i) != LUA_TNIL; i++) {
+      check_has_memory(L, -1, "element", i);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+}
+
 /* The elements of the table at the top. */
 static void keep_elements(lua_State *L) {
   for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
@@ -59,13 +82,16 @@ static void keep_elements(lua_State *L) {
 
 /*
 ** stream:keep(...): a graph that is being recorded keeps these values, as it keeps the arguments of
-** launches: for what a kernel reaches by addresses in memory. Else nothing happens.
+** launches: for what a kernel reaches by addresses in memory. Else nothing happens. Nil is nothing
+** to keep.
 */
 int ltL_stream_keep(lua_State *L) {
   const ltL_cuda *C = ltL_begin_cuda(L);
   int last = lua_gettop(L);
   luaL_checkany(L, 1);
-  if (!ltL_is_recorded(C, ltL_optional_stream(L, 1))) return 0;
+  const ltL_stream *s = ltL_optional_stream(L, 1);
+  check_kept(L, last);
+  if (!ltL_is_recorded(C, s)) return 0;
   for (int i = 2; i <= last; i++) {
     if (lua_isnil(L, i)) continue;
     ltL_keep(L, i);
@@ -153,7 +179,7 @@ int ltL_stream_capture(lua_State *L) {
   lua_settop(L, 2);
   graph *g = lua_newuserdatauv(L, sizeof *g, 1);
   *g = (graph){NULL, s->device, 0};
-  luaL_setmetatable(L, GRAPH);
+  ltL_set_cuda_type(L, GRAPH);
   record(L, C, s);
   finish(L, C, s);
   lua_settop(L, 3);

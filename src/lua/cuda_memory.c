@@ -66,7 +66,7 @@ static int new_buffer(lua_State *L) {
   ltL_device_buffer *b = lua_newuserdatauv(L, sizeof *b, 0);
   size_t size = (ltT_bytes(element, n) + 3) / 4 * 4;
   *b = (ltL_device_buffer){C->cuda, 0, size == 0 ? 4 : size, element, n, device};
-  luaL_setmetatable(L, TYPE_NAME);
+  ltL_set_cuda_type(L, TYPE_NAME);
   b->pointer = lt_cuda_alloc(C->cuda, b->device, b->size);
   ltL_require_cuda(L, C, b->pointer != 0);
   return 1;

@@ -43,7 +43,7 @@ static int lock_notes(lua_State *L) {
   ltL_cuda *C = ltL_begin_cuda(L);
   lock *l = lua_newuserdatauv(L, sizeof *l, 0);
   l->is_held = false;
-  luaL_setmetatable(L, LOCK);
+  ltL_set_cuda_type(L, LOCK);
   lt_cuda_lock_notes(C->cuda);
   l->is_held = true;
   return 1;

@@ -56,7 +56,7 @@ static int new_pinned(lua_State *L) {
   int device = ltL_check_device(L, C, 3);
   pin *p = lua_newuserdatauv(L, sizeof *p, 1);
   *p = (pin){NULL, device};
-  luaL_setmetatable(L, PIN_NAME);
+  ltL_set_cuda_type(L, PIN_NAME);
   ltL_buffer *b = ltL_new_aligned_buffer(L, S, element, n, PAGE);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, -3, 1); /* the pin keeps the buffer, */

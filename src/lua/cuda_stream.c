@@ -40,7 +40,7 @@ static int new_stream(lua_State *L) {
   int device = ltL_check_device(L, C, 1);
   ltL_stream *s = lua_newuserdatauv(L, sizeof *s, 0);
   *s = (ltL_stream){NULL, NULL, device, false};
-  luaL_setmetatable(L, LTL_STREAM);
+  ltL_set_cuda_type(L, LTL_STREAM);
   s->stream = lt_cuda_new_stream(C->cuda, device);
   ltL_require_cuda(L, C, s->stream != NULL);
   s->cuda = C->cuda;
@@ -138,7 +138,7 @@ static int new_event(lua_State *L) {
   int device = ltL_check_device(L, C, 1);
   event *e = lua_newuserdatauv(L, sizeof *e, 0);
   *e = (event){NULL, device, 0};
-  luaL_setmetatable(L, EVENT);
+  ltL_set_cuda_type(L, EVENT);
   e->event = lt_cuda_new_event(C->cuda, device);
   ltL_require_cuda(L, C, e->event != NULL);
   return 1;

@@ -1,6 +1,7 @@
 -- What 'lutile --cuda-info' prints, there or missing: driver, NVRTC, devices, the cache of kernels.
 
 local cuda = require "lutile.cuda"
+local driver = require "lutile.cuda.driver"
 
 local M = {}
 
@@ -19,7 +20,8 @@ local function library(version, path, reason)
   return "none: " .. reason
 end
 
-local function device(d)
+local function device(is_there, d)
+  if not is_there then return "no answer: " .. d end
   return ("%s, compute capability %s, %d multiprocessors, %s of memory, %s of L2, %s of shared "
     .. "memory a block"):format(d.name, d.compute_capability, d.multiprocessors, amount(d.memory),
     amount(d.l2_cache), amount(d.shared_memory_most))
@@ -42,8 +44,8 @@ function M.lines()
   }
   local there, why = cuda.available()
   if not there then lines[#lines + 1] = "devices   none: " .. why end
-  for _, d in ipairs(cuda.devices()) do
-    lines[#lines + 1] = ("device %-3d%s"):format(d.index, device(d))
+  for i = 0, cuda.count() - 1 do
+    lines[#lines + 1] = ("device %-3d%s"):format(i, device(pcall(driver.device_properties, i)))
   end
   lines[#lines + 1] = "cache     " .. cache(pcall(cuda.cache))
   return lines

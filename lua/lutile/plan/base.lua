@@ -130,6 +130,10 @@ function M.compiled(p, index)
   return of_plan[index]
 end
 
-function M.kernel(p, index) return check(p):compiled(index) end
+-- The same for a device, by default device 0.
+function M.kernel(p, place)
+  check(p)
+  return p:compiled(require "lutile.cuda".device(place).index)
+end
 
 return M

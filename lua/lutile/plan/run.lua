@@ -65,9 +65,22 @@ local function place(tensors, on)
   return cuda, there ~= nil
 end
 
--- f(cuda, tensors on the device), whose target is copied back to where it came from.
-local function on_device(cuda, is_there, tensors, target, f)
-  if is_there then return f(tensors) end
+-- Refuses to go from the host to the device and back where a stream records: nothing may be
+-- recorded of a run that has to wait for its result.
+local function check_may_wait(stream)
+  local driver = require "lutile.cuda.driver"
+  local is_good = not driver.wrong_stream(stream) -- the launch says what is wrong with it
+  if driver.records(0) or is_good and driver.records(0, stream) then
+    fail("the tensors are on the host, and a stream records: the run would wait for its result "
+      .. "(t:to(cuda), before the recording, takes tensors to the device)")
+  end
+end
+
+-- f(tensors on the device), whose target is copied back to where it came from.
+local function on_device(x, target, f)
+  local cuda, tensors = x.cuda, x.t
+  if x.is_there then return f(tensors) end
+  check_may_wait(x.stream)
   local moved = {}
   for name, t in pairs(tensors) do moved[name] = cuda.to(t, cuda) end
   f(moved)
@@ -263,7 +276,7 @@ function M.gemm(p, A, B, C, options)
   if not x.cuda then
     around_copies(p, x, prepare_on_host)()
   else
-    on_device(x.cuda, x.is_there, x.t, "D", function(moved)
+    on_device(x, "D", function(moved)
       x.t = moved
       prepare(p, x)()
     end)
@@ -338,7 +351,7 @@ function M.chained_gemm(p, A, B, D, options)
     host.chained_gemm(p, plain(A, x.m.A, 1)(lutile._, lutile._, 0),
       plain(B, x.m.B, 1)(lutile._, lutile._, 0), plain(D, x.m.D, 1)(lutile._, lutile._, 0))
   else
-    on_device(x.cuda, x.is_there, x.t, "D", function(moved) chained_launch(p, x, moved)() end)
+    on_device(x, "D", function(moved) chained_launch(p, x, moved)() end)
   end
   return D
 end

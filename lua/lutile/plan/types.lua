@@ -90,6 +90,13 @@ local function stored(options, name, dtype)
   return dtype == "tf32" and type_of(options, name) ~= "tf32" and "f32" or dtype
 end
 
+local function check_scales(p, options)
+  if not options.scales or p.compute == "float" then return end
+  local result = p.out == "c64" and "a complex C" or "C of " .. p.out
+  if p.acc == "f64" and p.out ~= "f64" then result = result .. " from sums of f64 (acc)" end
+  fail("scales are for results that are computed in f32, and %s is not", result)
+end
+
 -- Enters into p, which has arch: dtype, dtype_b, acc, out, stored, compute, rounds, and, where
 -- tensor cores cannot, no_tensor_cores: why.
 function M.choose(p, options)
@@ -106,10 +113,7 @@ function M.choose(p, options)
   local _
   _, p.no_tensor_cores = try(check_tensor_cores, p)
   p.compute, p.rounds = compute_type(p), dtype == "tf32"
-  if options.scales and p.compute ~= "float" then
-    fail("scales are for results that are computed in f32, and %s is not", p.acc == "c64"
-      and "a complex C" or "C of " .. p.out)
-  end
+  check_scales(p, options)
 end
 
 return M
