@@ -14,7 +14,8 @@ foreach(spec ${specs})
 endforeach()
 
 # Those that compile kernels for the host take longest: they start first.
-set_tests_properties(spec_plan_sm90_run spec_plan_run PROPERTIES COST 100)
+set_tests_properties(spec_plan_sm90_run spec_plan_run spec_plan_edit spec_plan_simt
+  spec_cuda_kernels PROPERTIES COST 100 LABELS emulated)
 
 # ---- C: each file is a program that prints "N passed, N failed" -------------------------------
 
