@@ -10,7 +10,6 @@ local mma_plan = require "lutile.plan.mma_plan"
 local mma_rules = require "lutile.plan.mma_rules"
 local mma_sync = require "lutile.plan.mma_sync"
 local operand = require "lutile.plan.operand"
-local operand_rules = require "lutile.plan.operand_rules"
 local problem = require "lutile.plan.problem"
 local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
@@ -165,14 +164,7 @@ function Plan:derive(was)
   choose_blocks(self, was.blocks)
 end
 
--- Refuses changed layouts and numbers that the kernel cannot follow.
-function Plan:check_changed()
-  mma_rules.check_sums(self)
-  operand_rules.check(self.A, self.mma)
-  operand_rules.check(self.B, self.mma)
-  tile.check(self)
-  self:block_text() -- which checks that offsets are sums of parts
-end
+Plan.check_changed = mma_rules.check_changed
 
 -- ---- For a problem -----------------------------------------------------------------------------
 

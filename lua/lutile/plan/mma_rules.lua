@@ -2,6 +2,7 @@
 -- them.
 
 local lutile = require "lutile"
+local operand_rules = require "lutile.plan.operand_rules"
 local result = require "lutile.plan.result"
 local tile = require "lutile.plan.tile"
 
@@ -83,6 +84,15 @@ function M.check_sums(p)
   check_parts(p, thread, value, c)
   check_values(p, c)
   check_starts(p, c)
+end
+
+-- Refuses changed layouts and numbers that a kernel of mma.sync cannot follow.
+function M.check_changed(p)
+  M.check_sums(p)
+  operand_rules.check(p.A, p.mma)
+  operand_rules.check(p.B, p.mma)
+  tile.check(p)
+  p:block_text() -- which checks that offsets are sums of parts
 end
 
 return M
