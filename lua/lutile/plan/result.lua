@@ -49,7 +49,7 @@ function M.divisor(n, most)
   return 1
 end
 
-local MOST_REGISTERS = 8 -- with 16, NVRTC takes a tenth longer
+local MOST_REGISTERS = 8 -- beside those of operands, which kernels keep meanwhile
 
 -- Of the sums of atoms, {rows, columns}, so many registers C++ sees at once: atoms of a column, or
 -- of several whole columns, so that a value's place is the sum of its piece's and its own.
