@@ -39,7 +39,6 @@ constexpr unsigned kBytesOfA = plan::kStages * plan::A::kStageBytes;
 static_assert(plan::kColumns % plan::kBlockK == 0, "whole tiles along k");
 static_assert(plan::kBlockK == plan::kSteps * plan::kAtomK, "whole k-steps");
 static_assert(plan::kStages >= 2, "one stage is read while another is written");
-static_assert(plan::kWarpsN == 1, "a warp has whole rows");
 static_assert(plan::A::kStageBytes % 128 == 0 && plan::B::kStageBytes % 128 == 0 &&
                   (plan::A::kStoreMask | plan::A::kLoadMask | plan::B::kStoreMask |
                    plan::B::kLoadMask) < 128,

@@ -20,7 +20,6 @@ constexpr int kStages = 4;
 constexpr int kThreads = 128;  /* of a group */
 constexpr int kGroups = 2;
 constexpr int kBlocks = 1;  /* of a multiprocessor, at least: bounds registers */
-constexpr int kWarpsN = 1;
 constexpr bool kAsync = true;
 constexpr bool kStaysB = true;  /* in shared memory, all of it */
 constexpr int kWordsOfGroup = 16;  /* of B, for a group of columns in a k-step */
@@ -33,7 +32,6 @@ constexpr Bias kBias = kNone;
 
 using Word = unsigned;
 using Register = Word;  /* of sums */
-using Operand = element::f16;  /* of A and B */
 using Accumulator = element::f32;
 using Element = element::f32;  /* of D */
 using Compute = float;

@@ -68,6 +68,16 @@ why: tile 128x256, consumers share each, in clusters of 2x1: 187 us on 132 multi
     assert.matches("\nD%^T: boxes", text)
   end)
 
+  it("says what a script has changed since, or why no kernel can follow", function()
+    local p = plan.gemm { dtype = "f16", M = 64, N = 64, K = 64, arch = 80, tile = { 64, 64, 64 } }
+    p.stages = 2
+    assert.matches("\nstages = 2\n.*\nwhy: changed since: stages is 2$", tostring(p))
+    p.stages = 1
+    assert.matches("\nno kernel can follow: stages is 1, and 2 are needed", tostring(p))
+    p.stages, p.note = 2, "of the script's own"
+    assert.matches("\nwhy: changed since: stages is 2$", tostring(p:check()))
+  end)
+
   it("has the groups and operands of chained_gemm", function()
     local options = { dtype = "f16", M = 64, N = 64, arch = 80 }
     local text = tostring(plan.chained_gemm(options))

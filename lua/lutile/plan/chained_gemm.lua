@@ -46,7 +46,6 @@ enum Bias { kNone, kPerRow, kPerColumn };
 
 using Word = unsigned;
 using Register = Word;  /* of sums */
-using Operand = element::@TYPE@;  /* of A and B */
 using Accumulator = element::f32;
 using Element = element::@OUT@;  /* of D */
 using Compute = float;
@@ -99,7 +98,6 @@ local function constants(p)
     emit.constant("kThreads", p.threads // p.groups, "of a group"),
     emit.constant("kGroups", p.groups),
     emit.constant("kBlocks", p.blocks, "of a multiprocessor, at least: bounds registers"),
-    emit.constant("kWarpsN", 1),
     emit.constant("kAsync", p.A.async or p.B.async),
     emit.constant("kStaysB", p.stays, "in shared memory, all of it"),
     emit.constant("kWordsOfGroup", p.group_atoms * p.words_of_b,
@@ -120,7 +118,7 @@ end
 
 function Plan:block_text()
   local fields = {
-    CONSTANTS = constants(self), TYPE = self.dtype, OUT = self.out,
+    CONSTANTS = constants(self), OUT = self.out,
     A = operand.source(self.A, self.mma), B = operand.source(self.B, self.mma),
     SUMS = sums_source(self), MMA = mma_sync.source_by_groups(self, self.group_atoms),
     P = sums.operand { values = self.p_value, dtype = self.dtype, arch = self.arch,
