@@ -159,3 +159,21 @@ describe("a changed plan's kernel, emulated,", function()
     for i = count + 1, #lines do assert.equal("0 wrong", lines[i]) end
   end)
 end)
+
+describe("a changed plan on a device", function()
+  local it_runs = support.with_device(it, pending)
+
+  local function is_for(case)
+    local d = require "lutile.cuda".device(0)
+    local capability, arch = 10 * d.major + d.minor, case.arch or 80
+    return capability >= arch and (case.template ~= "gemm_sm90.cu" or capability == 90)
+  end
+
+  for name, run in pairs { good = cases.run, good_chained = cases.run_chained } do
+    it_runs("is right: " .. name, function()
+      for _, case in ipairs(cases[name]) do
+        if is_for(case) then assert.equal("0 wrong", run(case, "cuda"), case.why) end
+      end
+    end)
+  end
+end)
