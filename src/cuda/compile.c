@@ -1,6 +1,7 @@
 /*
 ** Kernels: from memory, from disk, or compiled.
 */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 
 #include "device.h"
@@ -109,22 +110,42 @@ static lt_cuda_kernel *keep_kernel(lt_cuda *cuda, const ltD_job *job, void *imag
   return k;
 }
 
-/* ---- Compiling ------------------------------------------------------------------------------ */
+/* ---- What was compiled, as a person wants to read it ------------------------------------------ */
 
-/* What was compiled, as a person wants to read it. */
+static const char before_name[] = "\n// ==== ", after_name[] = "\n";
+
+/* The headers, and last the text that includes them. */
+static const char *name_of_text(const lt_cuda_source *source, size_t i) {
+  return i < source->headers ? source->header_names[i] : source->file;
+}
+static const char *text_of(const lt_cuda_source *source, size_t i) {
+  return i < source->headers ? source->header_texts[i] : source->text;
+}
+
+static size_t size_of_texts(const lt_cuda_source *source) {
+  size_t size = 0;
+  for (size_t i = 0; i <= source->headers; i++)
+    size += strlen(before_name) + strlen(name_of_text(source, i)) + strlen(after_name) +
+            strlen(text_of(source, i));
+  return size;
+}
+
 static char *write_source(lt_cuda *cuda, const lt_cuda_source *source, const char *arch) {
-  char *text =
+  char *head =
       ltD_text(cuda, "// kernel %s for %s, by %s\n", source->kernel, arch, cuda->compiler.identity);
-  for (size_t i = 0; i <= source->headers && text != NULL; i++) {
-    bool is_header = i < source->headers;
-    const char *name = is_header ? source->header_names[i] : source->file;
-    const char *body = is_header ? source->header_texts[i] : source->text;
-    char *longer = ltD_text(cuda, "%s\n// ==== %s\n%s", text, name, body);
-    ltD_delete_text(cuda, text);
-    text = longer;
+  char *text = head == NULL ? NULL : ltD_new(cuda, strlen(head) + size_of_texts(source) + 1);
+  if (text != NULL) {
+    char *end = stpcpy(text, head);
+    for (size_t i = 0; i <= source->headers; i++) {
+      end = stpcpy(stpcpy(stpcpy(end, before_name), name_of_text(source, i)), after_name);
+      end = stpcpy(end, text_of(source, i));
+    }
   }
+  ltD_delete_text(cuda, head);
   return text;
 }
+
+/* ---- Compiling ------------------------------------------------------------------------------ */
 
 static void warn_of_cache(lt_cuda *cuda, const char *before) {
   if (strcmp(before, cuda->cache.reason) != 0) ltD_warn(cuda, cuda->cache.reason);
