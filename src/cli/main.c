@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "cli.h"
 #include "lutile.h"
@@ -176,7 +179,19 @@ static int run_state(int argc, char **argv) {
   return success ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/*
+** NVRTC takes and frees tens of MB for each kernel: freed memory stays with malloc, so that the next
+** kernel costs no page faults. malloc itself comes to these limits once a block of 32 MB is freed.
+*/
+static void keep_freed_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 int main(int argc, char **argv) {
+  keep_freed_memory();
   ltC_options options = ltC_read_options(argc, argv);
   if (options.mistake != NULL) {
     fprintf(stderr, "lutile: %s '%s'\n%s", options.mistake, options.argument, usage);
