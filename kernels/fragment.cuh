@@ -41,14 +41,10 @@ struct Loader {
 
   static DEVICE Word gather(unsigned from, int load) {
     constexpr int kCount = sizeof(Word) / Operand::kBytes;
-    Word word = 0;
+    unsigned addresses[kCount];
 #pragma unroll
-    for (int e = 0; e < kCount; e++) {
-      unsigned at = address(from, e + kCount * load);
-      Word element = Operand::kBytes == 1 ? ptx::load_shared_b8(at) : ptx::load_shared_b16(at);
-      word |= element << 8 * Operand::kBytes * e;
-    }
-    return word;
+    for (int e = 0; e < kCount; e++) addresses[e] = address(from, e + kCount * load);
+    return ptx::gather_shared<Operand::kBytes>(addresses);
   }
 };
 
@@ -69,8 +65,9 @@ struct Fragment {
   /* Before they are multiplied, and not where they are loaded, which would wait for the load. */
   DEVICE void round(int first, int last) {
     if constexpr (Operand::kRounds) {
+      static_assert(Operand::kWords % 2 == 0, "an atom has two words of B, four of A");
 #pragma unroll
-      for (int w = first; w < last; w++) words[w] = ptx::round_tf32(words[w]);
+      for (int w = first; w < last; w += 2) ptx::round_tf32(words[w], words[w + 1]);
     }
   }
 };

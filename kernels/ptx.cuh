@@ -44,6 +44,27 @@ DEVICE unsigned load_shared_b16(unsigned address) {
                : "r"(address));
   return value;
 }
+/*
+** A word of elements that lie apart, 4 / kBytes of them, the first one in the low bits. One asm, for
+** NVVM takes long over each.
+*/
+template <int kBytes>
+DEVICE unsigned gather_shared(const unsigned *addresses) {
+  static_assert(kBytes == 1 || kBytes == 2, "");
+  unsigned word;
+  if constexpr (kBytes == 1)
+    asm volatile("{ .reg .b32 a, b, c, d; ld.shared.u8 a, [%1]; ld.shared.u8 b, [%2];"
+                 " ld.shared.u8 c, [%3]; ld.shared.u8 d, [%4];"
+                 " prmt.b32 a, a, b, 0x1140; prmt.b32 c, c, d, 0x1140; prmt.b32 %0, a, c, 0x5410; }"
+                 : "=r"(word)
+                 : "r"(addresses[0]), "r"(addresses[1]), "r"(addresses[2]), "r"(addresses[3]));
+  else
+    asm volatile("{ .reg .b16 a, b; ld.shared.b16 a, [%1]; ld.shared.b16 b, [%2];"
+                 " mov.b32 %0, {a, b}; }"
+                 : "=r"(word)
+                 : "r"(addresses[0]), "r"(addresses[1]));
+  return word;
+}
 DEVICE void load_shared(unsigned &value, unsigned address) {
   asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address));
 }
@@ -236,13 +257,15 @@ DEVICE void store_global_if(bool condition, void *target, const unsigned *words)
 /* ---- Arithmetic ----------------------------------------------------------------------------- */
 
 /*
-** f32 bits to the nearest tf32, ties away from zero, as mma takes them: it passes over the low 13
-** bits, and alone would cut them off. Infinities and NaNs stay what they are. (cvt.rna.tf32 clears
-** those bits, too, with a third instruction.)
+** f32 bits of two numbers to the nearest tf32, ties away from zero, as mma takes them: it passes over
+** the low 13 bits, and alone would cut them off. Infinities and NaNs stay what they are. (cvt.rna.tf32
+** clears those bits, too, with a third instruction. Two at once, for NVVM takes long over each asm.)
 */
-DEVICE unsigned round_tf32(unsigned bits) {
-  bool is_finite = fabsf(__uint_as_float(bits)) < __uint_as_float(0x7f800000u);
-  return is_finite ? bits + 0x1000u : bits;
+DEVICE void round_tf32(unsigned &x, unsigned &y) {
+  asm("{ .reg .pred p, q; .reg .f32 s, t; .reg .b32 u, v;"
+      " abs.f32 s, %0; abs.f32 t, %1; setp.lt.f32 p, s, 0f7F800000; setp.lt.f32 q, t, 0f7F800000;"
+      " add.s32 u, %0, 4096; add.s32 v, %1, 4096; selp.b32 %0, u, %0, p; selp.b32 %1, v, %1, q; }"
+      : "+r"(x), "+r"(y));
 }
 
 }  // namespace ptx

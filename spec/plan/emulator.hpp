@@ -261,6 +261,14 @@ T read(unsigned address) {
 }
 inline unsigned load_shared_b8(unsigned address) { return read<uint8_t>(address); }
 inline unsigned load_shared_b16(unsigned address) { return read<uint16_t>(address); }
+template <int kBytes>
+unsigned gather_shared(const unsigned *addresses) {
+  unsigned word = 0;
+  for (int e = 0; e < 4 / kBytes; e++)
+    word |= (kBytes == 1 ? read<uint8_t>(addresses[e]) : read<uint16_t>(addresses[e]))
+            << 8 * kBytes * e;
+  return word;
+}
 inline void load_shared(unsigned &value, unsigned address) { value = read<unsigned>(address); }
 inline void load_shared(unsigned long long &value, unsigned address) {
   value = read<unsigned long long>(address);
@@ -326,7 +334,10 @@ void store_global_if(bool condition, void *target, const unsigned *words) {
   if (condition) store_global<kBytes>(target, words);
 }
 
-inline unsigned round_tf32(unsigned bits) { return (bits + 0x1000) & ~0x1fffu; }
+inline void round_tf32(unsigned &x, unsigned &y) {
+  x = (x + 0x1000) & ~0x1fffu;
+  y = (y + 0x1000) & ~0x1fffu;
+}
 
 }  // namespace ptx
 
@@ -463,6 +474,12 @@ template <size_t kCount>
 void read_scaled(int first, float alpha, float (&d)[kCount]) {
   read(first, d);
   for (float &x : d) x *= alpha;
+}
+template <class Element, size_t kCount>
+void read_pairs(int first, float alpha, unsigned (&d)[kCount]) {
+  float x[2 * kCount];
+  read_scaled(first, alpha, x);
+  for (size_t i = 0; i < kCount; i++) d[i] = Element::encode_pair(x[2 * i], x[2 * i + 1]);
 }
 template <class T, size_t kCount>
 void write(int first, const T (&d)[kCount]) {

@@ -81,12 +81,9 @@ function M.derive(p)
 end
 
 -- Atoms of operand i whose registers are loaded a step before: a half of them where there are
--- registers for one step, else all but B's last load. With that one, too, ptxas takes 70 ms more,
--- but finds registers for all where it rounds f32 for 10.0 and on, and has 255 of them. By TMA
--- copies take none.
+-- registers for one step, else all but B's last load. With that one, too, ptxas takes 70 ms more.
 local function early_atoms(p, i)
-  local takes_all = p.rounds and p.arch >= 100 and not p.by_tma and lutile.size(p.mma) <= 256
-  if p.doubles and (i == 1 or takes_all) then return p.atoms[i] end
+  if p.doubles and i == 1 then return p.atoms[i] end
   local o, words = i == 1 and p.A or p.B, i == 1 and p.words_of_a or p.words_of_b
   local of_load = operand.words_of_load(o, p.atoms[i] * words)
   return mma_sync.early(p.atoms[i], words, of_load, not p.doubles)
