@@ -128,39 +128,65 @@ DEVICE void read_scaled(plan::Compute (&x)[kValuesOfPiece], int i, plan::Compute
   }
 }
 
-/*
-** One write of this thread to a buffer: values from 'first' on of a piece, which starts at (m, n) in
-** D.
-*/
-DEVICE void write(unsigned target, plan::Compute *x, unsigned first, const Output &output, int m,
-                  int n, int batch) {
-  constexpr int kValues = plan::D::kBytesOfWrite / (int)sizeof(plan::Element::Bits);
-  unsigned words[(plan::D::kBytesOfWrite + 3) / 4];
-#pragma unroll
-  for (unsigned e = 0; e < kValues; e++)
-    x[first + e] = output.finish(x[first + e], batch, m + (int)plan::c_row_step(first + e),
-                                 n + (int)plan::c_column_step(first + e));
-  encode<plan::Element, kValues>(words, x + first);
+constexpr int kWritesOfPiece = plan::D::kWrites / kPiecesOfChunk;
+constexpr int kWordsOfWrite = (plan::D::kBytesOfWrite + 3) / 4;
+
+/* Where this thread's write j of a piece of the tile goes, in the buffer of its chunk. */
+DEVICE unsigned target_of(unsigned buffer, int piece, int j) {
+  const unsigned step = plan::D::store_step(piece % kPiecesOfChunk * kWritesOfPiece + j);
+  return buffer + place<plan::D::kStoreMask>(plan::D::store(threadIdx.x % kWarpgroup), step);
+}
+
+DEVICE void write_words(unsigned target, const unsigned *words) {
   if constexpr (plan::D::kBytesOfWrite == 16)
     sm90::store_matrices(target, words);
   else
     ptx::store_shared<plan::D::kBytesOfWrite>(target, words);
 }
 
-/* Piece i of the tile's sums to the buffer of its chunk. */
-DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit &unit) {
-  constexpr int kWrites = plan::D::kWrites / kPiecesOfChunk, kStep = kValuesOfPiece / kWrites;
+/* One write: values from 'first' on of a piece, which starts at (m, n) in D. */
+DEVICE void write_values(unsigned target, plan::Compute *x, unsigned first, const Output &output,
+                         int m, int n, int batch) {
+  constexpr int kValues = plan::D::kBytesOfWrite / (int)sizeof(plan::Element::Bits);
+  unsigned words[kWordsOfWrite];
+#pragma unroll
+  for (unsigned e = 0; e < kValues; e++)
+    x[first + e] = output.finish(x[first + e], batch, m + (int)plan::c_row_step(first + e),
+                                 n + (int)plan::c_column_step(first + e));
+  encode<plan::Element, kValues>(words, x + first);
+  write_words(target, words);
+}
+
+/* Piece i of the tile's sums to the buffer of its chunk, where that is all that becomes of them. */
+template <class Sums>
+DEVICE void write_pairs(unsigned buffer, int i, float alpha) {
+  unsigned words[kWritesOfPiece * kWordsOfWrite];
+  Sums::read_pairs(i, alpha, words);
+#pragma unroll
+  for (int j = 0; j < kWritesOfPiece; j++)
+    write_words(target_of(buffer, i, j), words + j * kWordsOfWrite);
+}
+
+/* The same with all that an output may ask for. */
+template <class Sums>
+DEVICE void write_finished(unsigned buffer, int i, const Output &output, const Unit &unit) {
+  constexpr int kStep = kValuesOfPiece / kWritesOfPiece;
   const unsigned thread = thread_of_tile(), value = first_value(i);
   const int m = unit.m + (int)(plan::c_row(thread) + plan::c_row_step(value));
   const int n = unit.n + (int)(plan::c_column(thread) + plan::c_column_step(value));
   plan::Compute x[kValuesOfPiece];
-  read_scaled<plan::Sums>(x, i, output.alpha);
+  read_scaled<Sums>(x, i, output.alpha);
 #pragma unroll
-  for (int j = 0; j < kWrites; j++) {
-    const unsigned step = plan::D::store_step(i % kPiecesOfChunk * kWrites + j);
-    write(buffer + place<plan::D::kStoreMask>(plan::D::store(threadIdx.x % kWarpgroup), step), x,
-          j * kStep, output, m, n, unit.batch);
-  }
+  for (int j = 0; j < kWritesOfPiece; j++)
+    write_values(target_of(buffer, i, j), x, j * kStep, output, m, n, unit.batch);
+}
+
+template <class Sums>
+DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit &unit) {
+  if constexpr (Sums::kReadsPairs)
+    write_pairs<Sums>(buffer, i, output.alpha);
+  else
+    write_finished<Sums>(buffer, i, output, unit);
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
@@ -185,7 +211,7 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
         buffers + (first_buffer + i) % plan::D::kBuffers * plan::D::kBufferBytes;
 #pragma unroll 1
     for (int j = 0; j < kPiecesOfChunk; j++)
-      write_piece(buffer, i * kPiecesOfChunk + j, output, unit);
+      write_piece<plan::Sums>(buffer, i * kPiecesOfChunk + j, output, unit);
     tma::fence_stores();
     if (is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
     ptx::barrier<kWarpgroup>(1 + warpgroup);

@@ -111,6 +111,29 @@ describe("compile", function()
     assert.equal("", compile { arch = "sm_80", name = "f", source = kernel_source "" }.log)
   end)
 
+  it_compiles("keeps all of a long log", function()
+    local lines = {}
+    for i = 1, 400 do lines[i] = ("  int unused_%d = %d;"):format(i, i) end
+    lines[401] = "// compiled anew at each time: " .. os.time()
+    local log = compile { arch = "sm_80", name = "f",
+      source = kernel_source("int *p", table.concat(lines, "\n")) }.log
+    for i = 1, 400 do
+      assert.matches(('kernel.cu(%d): warning #177-D: variable "unused_%d" was'):format(i + 1, i),
+        log, 1, true)
+      assert.equal(1, select(2, log:gsub("int unused_" .. i .. " = ", "")))
+    end
+  end)
+
+  it_compiles("does not say that NVVM and ptxas are asked for different efforts", function()
+    local options = { "--Ofast-compile=min", "--ptxas-options=--Ofast-compile=0" }
+    assert.equal("", compile { arch = "sm_80", name = "f", source = kernel_source "",
+      options = options }.log)
+    local log = compile { arch = "sm_80", name = "f", options = options,
+      source = kernel_source("int *p", "  int unused = 1; // " .. os.time()) }.log
+    assert.matches('variable "unused"', log, 1, true)
+    assert.is_nil(log:find "Ofast")
+  end)
+
   it_compiles("shows all of what was compiled", function()
     local kernel = compile { arch = "sm_80", name = "f", source = kernel_source "",
       layouts = { A = lutile.parse "(4,8):(8,1)" }, values = { stages = 3, EXPRESSION = "x + 1" },

@@ -21,10 +21,11 @@ local function parse(asm)
   return list, labels
 end
 
--- What is moved for a piece, which is operand 'number': pairs of a register and a variable.
+-- What is moved for a piece, which is operand 'number': pairs of a register and a variable, that is
+-- an operand, or an x of a pair of elements; then these pairs, with their x.
 local function moved(asm, number, piece)
   local list, labels = parse(asm)
-  local at, p, pairs_of = 1, false, {}
+  local at, p, pairs_of, converted = 1, false, {}, {}
   while list[at] do
     local text = list[at]
     local operand, bound = text:match "^setp%.ge%.u32 p, %%(%d+), (%d+)$"
@@ -34,14 +35,18 @@ local function moved(asm, number, piece)
       p = piece >= math.tointeger(bound)
     elseif label then
       if predicate == "" or p then at = labels[label] - 1 end
-    elseif text ~= ".reg .pred p" then
-      local sum, variable = text:match "sum(%d+)", text:match "%%(%d+)"
+    elseif text:find "^cvt" then
+      local pair, high, low = text:match "^cvt%.rn%.b?f16x2%.f32 %%(%d+), x(%d+), x(%d+)$"
+      converted[#converted + 1] = { math.tointeger(pair), math.tointeger(low),
+        math.tointeger(high) }
+    elseif not text:find "^%.reg " then
+      local sum, variable = text:match "sum(%d+)", text:match "[%%x](%d+)"
       assert.truthy(text:find "^mov%.b32 " or text:find "^mul%.f32 ")
       pairs_of[#pairs_of + 1] = { math.tointeger(sum), math.tointeger(variable) }
     end
     at = at + 1
   end
-  return pairs_of
+  return pairs_of, converted
 end
 
 -- The sums that a thread writes, chunk by chunk: 'values' of a register.
@@ -59,12 +64,18 @@ local function wanted(p, values)
 end
 
 local CASES = {
-  ["a chunk at once"] = { { dtype = "f16" }, "read_scaled" },
-  ["halves of chunks"] = { { dtype = "f16", tile = { 128, 192 }, ping_pong = true },
+  ["a chunk at once"] = { { dtype = "f16", bias = "row" }, "read_scaled" },
+  ["halves of chunks"] = { { dtype = "f16", tile = { 128, 192 }, ping_pong = true, reads_c = true },
     "read_scaled" },
-  ["chunks that share columns"] = { { dtype = "bf16", tile = { 128, 176 }, ping_pong = true },
-    "read_scaled" },
-  ["one chunk"] = { { dtype = "f16", tile = { 64, 64 } }, "read_scaled" },
+  ["chunks that share columns"] = { { dtype = "bf16", tile = { 128, 176 }, ping_pong = true,
+    epilogue = "-x" }, "read_scaled" },
+  ["one chunk"] = { { dtype = "tf32", tile = { 64, 64 } }, "read_scaled" },
+  ["pairs, a chunk at once"] = { { dtype = "f16" }, "read_pairs" },
+  ["pairs, halves of chunks"] = { { dtype = "f16", tile = { 128, 192 }, ping_pong = true },
+    "read_pairs" },
+  ["pairs, chunks that share columns"] = { { dtype = "bf16", tile = { 128, 176 },
+    ping_pong = true }, "read_pairs" },
+  ["pairs, one chunk"] = { { dtype = "e4m3", out = "bf16", tile = { 64, 64 } }, "read_pairs" },
   ["two sums in a register"] = { { dtype = "f16", acc = "f16" }, "read" },
   ["sums of bytes"] = { { dtype = "s8" }, "read" },
   ["parts"] = { { dtype = "f16", tile = { 128, 192 }, ping_pong = true, splits = 2 }, "read",
@@ -80,9 +91,13 @@ describe("sums of gemm_sm90", function()
     for i = 2, #case do
       it(("are those of each piece: %s, %s"):format(what, case[i]), function()
         local asm = asm_of(block, case[i])
-        local number = of_piece -- the operand behind the piece's registers
+        local number = case[i] == "read_pairs" and of_piece // 2 or of_piece -- behind the results
         for piece = 0, #registers // of_piece - 1 do
-          local list = moved(asm, number, piece)
+          local list, converted = moved(asm, number, piece)
+          for j, pair in ipairs(converted) do
+            assert.same({ j - 1, 2 * j - 2, 2 * j - 1 }, pair)
+          end
+          assert.equal(case[i] == "read_pairs" and of_piece // 2 or 0, #converted)
           assert.equal(of_piece, #list)
           for j, pair in ipairs(list) do
             assert.same({ registers[piece * of_piece + j], j - 1 }, pair)

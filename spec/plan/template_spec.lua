@@ -75,6 +75,66 @@ describe("plan.gemm", function()
   end
 
   for _, case in ipairs {
+    { "f16", 4096, "128x256x64", "2x4" }, { "f16", 4100, "128x256x64", "2x4" },
+    { "f16", 4098, "128x256x32", "2x4" }, { "f16", 4097, "128x256x32", "2x8" },
+    { "f16", 4097, "128x128x32", "4x4", { arch = 80 } },
+    { "f16", 4097, "128x128x32", "4x4", { a_major = "row" } },
+    { "f16", 4097, "128x128x32", "2x2", { warps = { 2, 2 } } },
+    { "f16", 201, "64x64x32", "2x4" }, { "f16", 201, "64x64x64", "4x1", { warps = { 4, 1 } } },
+    { "f16", 4097, "128x128x32", "2x4", { arch = 75 } },
+    { "tf32", 4098, "128x256x32", "2x4" }, { "tf32", 4097, "128x256x16", "2x4" },
+    { "s8", 4100, "128x256x64", "2x4" }, { "s8", 4098, "128x256x64", "2x8" },
+    { "s8", 4097, "128x128x64", "4x4" }, { "s8", 201, "64x64x64", "2x4" },
+    { "s8", 4097, "128x128x64", "4x4", { arch = 75 } },
+    { "s8", 4096, "128x128x64", "2x2", { a_major = "row", template = "gemm_sm80.cu" } },
+    { "e4m3", 4100, "128x128x64", "2x2" }, { "e4m3", 4097, "128x128x64", "4x4" },
+  } do
+    local dtype, n, tile, warps, changes = table.unpack(case)
+    local list = {}
+    for name, x in pairs(changes or {}) do
+      list[#list + 1] = (", %s %s"):format(name, type(x) == "table" and table.concat(x, "x") or x)
+    end
+    table.sort(list)
+    it(("copies %s of %d^3 by few copies of a thread%s"):format(dtype, n, table.concat(list)),
+      function()
+        local options = { M = n, N = n, K = n, dtype = dtype, template = "gemm_sm80.cu",
+          multiprocessors = 132, out = ({ s8 = "s32", tf32 = "f32" })[dtype] or "f16" }
+        for name, x in pairs(changes or {}) do options[name] = x end
+        local p = gemm(options)
+        assert.equal(tile, table.concat(p.tile, "x"))
+        assert.equal(warps, table.concat(p.warps, "x"))
+      end)
+  end
+
+  it("asks NVVM for its least effort where kernels are as fast by that", function()
+    local function is_asked(changes)
+      local options = { M = 4096, N = 4096, K = 4096, multiprocessors = 132 }
+      for name, x in pairs(changes) do options[name] = x end
+      local p = gemm(options)
+      local list = table.concat(p:compile_options(nil, p.arch).options, " ")
+      assert.truthy(list:find "^%-%-minimal")
+      return list:find("--Ofast-compile=min --ptxas-options=--Ofast-compile=0", 1, true) ~= nil
+    end
+    local in_turn = { tile = { 128, 192, 64 }, ping_pong = true }
+    assert.is_true(is_asked(in_turn))
+    for name, x in pairs { bias = "row", beta = true, epilogue = "-x", splits = 2 } do
+      assert.is_false(is_asked { tile = in_turn.tile, ping_pong = true, [name] = x }, name)
+    end
+    assert.is_false(is_asked {})
+    local function sm80(changes)
+      changes.template, changes.arch = "gemm_sm80.cu", changes.arch or 80
+      return is_asked(changes)
+    end
+    assert.is_false(sm80 { a_major = "row" })
+    assert.is_false(sm80 { dtype = "tf32", out = "f32" })
+    assert.is_true(sm80 { dtype = "tf32", out = "f32", a_major = "row" })
+    assert.is_false(sm80 { dtype = "tf32", out = "f32", a_major = "row", arch = 120 })
+    assert.is_true(sm80 { dtype = "s8", out = "s32", b_major = "row" })
+    assert.is_false(sm80 { dtype = "e4m3", b_major = "row", arch = 90 })
+    assert.is_false(sm80 { dtype = "f64", out = "f64", b_major = "row" })
+  end)
+
+  for _, case in ipairs {
     { { stages = 5 }, "128x176x64", true, "128x256: 5 stages need 278608 bytes" },
     { { stages = 9 }, "64x64x64", false, "128x256: 9 stages need 475280 bytes" },
     { { stages = 5, M = dyn(256) }, "128x176x64", true, "128x256: 5 stages need 278608 bytes" },

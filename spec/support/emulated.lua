@@ -181,9 +181,28 @@ local function emulate_sums(asm)
   return CALLS[kind]:format(#starts > 0 and table.concat(starts, ", ") or count)
 end
 
+-- Sums that become pairs of elements: those of a piece times alpha, two at a time.
+local PAIR = "cvt%.rn%.(%l+16)x2%.f32 %%(%d+), x(%d+), x(%d+);"
+
+local function emulate_pairs(asm)
+  local text, starts, count, out = asm:gsub('"%s*"', ""), {}, 0, nil
+  for variable, register in text:gmatch "mul%.f32 x(%d+), sum(%d+), %%%d+;" do
+    if variable == "0" then starts[#starts + 1] = register end
+    assert(tonumber(register) == starts[#starts] + variable, text)
+  end
+  for dtype, pair, high, low in text:gmatch(PAIR) do
+    assert(tonumber(pair) == count and tonumber(low) == 2 * count, text)
+    assert(tonumber(high) == low + 1, text)
+    out, count = dtype, count + 1
+  end
+  return ("sums::read_pairs<element::%s>((const int[]){%s}[piece], alpha, d)"):format(out,
+    table.concat(starts, ", "))
+end
+
 local function emulate_asm(text)
   return (text:gsub("asm volatile(%b())", function(asm)
     if asm:find "%.reg %.b%d+ %l+<" then return "" end
+    if asm:find "%.reg %.f32 x<" then return emulate_pairs(asm) end
     if asm:find "cvt%.rn" then return emulate_converts(asm) end
     if asm:find "mma%.sync%.aligned" then return emulate_mmas(asm) end
     return asm:find "wgmma" and emulate_wgmma(asm) or emulate_sums(asm)

@@ -7,9 +7,16 @@
 #include "device.h"
 
 #define MAX_OPTIONS 64
-/* Leaves out textures and launches by kernels: less to read. NVRTCs before that version do without. */
-#define MINIMAL "--minimal"
-#define MINIMAL_SINCE 12080
+
+/* Options that only save time: NVRTCs before that version do without. */
+static const struct {
+  const char *text;
+  int since;
+} savers[] = {
+    {"--minimal", 12080}, /* no textures, no launches by kernels: less to read */
+    {"--Ofast-compile=min", 13000},
+    {"--ptxas-options=--Ofast-compile=0", 13000},
+};
 
 /* ---- Architectures -------------------------------------------------------------------------- */
 
@@ -100,12 +107,40 @@ static const char *line_of_message(const lt_cuda_source *source, const char *mes
   return text == NULL ? NULL : find_line(text, number, length);
 }
 
-/* Appends to a log that grows; on no memory what there is stays. */
-static void append(lt_cuda *cuda, char **log, const char *text, size_t length) {
-  if (*log == NULL) return;
-  char *longer = ltD_text(cuda, "%s%.*s", *log, (int)length, text);
-  ltD_delete_text(cuda, *log);
-  *log = longer;
+/* A text that grows; NULL once there was no memory for it. */
+typedef struct {
+  char *text;
+  size_t length, capacity;
+} growing;
+
+static void append(lt_cuda *cuda, growing *out, const char *text, size_t length) {
+  if (out->text == NULL) return;
+  if (length > out->capacity - out->length) {
+    size_t capacity = 2 * (out->length + length);
+    char *longer = ltD_new(cuda, capacity);
+    if (longer != NULL) memcpy(longer, out->text, out->length);
+    ltD_delete(cuda, out->text, out->capacity);
+    out->text = longer;
+    out->capacity = capacity;
+  }
+  if (out->text != NULL) memcpy(out->text + out->length, text, length);
+  out->length += length;
+}
+
+/* The text by itself, as ltD_delete_text takes it. */
+static char *finish(lt_cuda *cuda, growing *out) {
+  if (out->text == NULL) return NULL;
+  char *text = ltD_new(cuda, out->length + 1);
+  if (text != NULL) memcpy(text, out->text, out->length);
+  ltD_delete(cuda, out->text, out->capacity);
+  return text;
+}
+
+/* What ptxas says where options ask NVVM alone for less effort, as they do on purpose. */
+static bool is_meant(const char *line) {
+  static const char meant[] =
+      "ptxas warning : incompatible redefinition for option 'Ofast-compile'";
+  return strncmp(line, meant, strlen(meant)) == 0;
 }
 
 /* Whether the log goes on with the line itself, as that of newer NVRTCs does. */
@@ -115,23 +150,29 @@ static bool is_shown(const char *rest, const char *line, size_t length) {
   return strncmp(rest, line, length) == 0;
 }
 
+static void append_message(lt_cuda *cuda, growing *out, const lt_cuda_source *source,
+                           const char *log, size_t length) {
+  size_t line_length = 0;
+  const char *line = line_of_message(source, log, length, &line_length);
+  append(cuda, out, log, length);
+  append(cuda, out, "\n", 1);
+  const char *rest = log + length + (log[length] == '\n');
+  if (line == NULL || is_shown(rest, line, line_length)) return;
+  append(cuda, out, "  ", 2);
+  append(cuda, out, line, line_length < 200 ? line_length : 200);
+  append(cuda, out, "\n", 1);
+}
+
 /* NVRTC's log, each message followed by its line of the source. */
 static char *explain(lt_cuda *cuda, const lt_cuda_source *source, const char *log) {
-  char *out = ltD_text(cuda, "%s", "");
+  size_t capacity = strlen(log) + 1;
+  growing out = {ltD_new(cuda, capacity), 0, capacity};
   while (*log != '\0') {
-    size_t length = strcspn(log, "\n"), line_length = 0;
-    const char *line = line_of_message(source, log, length, &line_length);
-    append(cuda, &out, log, length);
-    append(cuda, &out, "\n", 1);
-    const char *rest = log + length + (log[length] == '\n');
-    if (line != NULL && !is_shown(rest, line, line_length)) {
-      append(cuda, &out, "  ", 2);
-      append(cuda, &out, line, line_length < 200 ? line_length : 200);
-      append(cuda, &out, "\n", 1);
-    }
-    log = rest;
+    size_t length = strcspn(log, "\n");
+    if (!is_meant(log)) append_message(cuda, &out, source, log, length);
+    log += length + (log[length] == '\n');
   }
-  return out;
+  return finish(cuda, &out);
 }
 
 void ltD_forget_log(lt_cuda *cuda) {
@@ -167,14 +208,19 @@ bool ltD_start_job(lt_cuda *cuda, ltD_job *job) {
          write_arch_option(cuda, job->arch, job->option, sizeof job->option, &job->is_ptx);
 }
 
+static bool is_known(const ltD_compiler *c, const char *option) {
+  for (size_t i = 0; i < sizeof savers / sizeof *savers; i++)
+    if (strcmp(option, savers[i].text) == 0) return c->version >= savers[i].since;
+  return true;
+}
+
 void ltD_run_job(const ltD_compiler *c, ltD_job *job) {
   const lt_cuda_source *source = job->source;
   const char *options[MAX_OPTIONS];
   int count = 0;
   options[count++] = job->option;
   for (size_t i = 0; i < source->option_count; i++)
-    if (c->version >= MINIMAL_SINCE || strcmp(source->options[i], MINIMAL) != 0)
-      options[count++] = source->options[i];
+    if (is_known(c, source->options[i])) options[count++] = source->options[i];
   job->created =
       c->nvrtcCreateProgram(&job->program, source->text, source->file, (int)source->headers,
                             source->header_texts, source->header_names);

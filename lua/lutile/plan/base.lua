@@ -108,6 +108,15 @@ local function is_specific(p, number)
   return number == 90 or p.registers ~= nil and p.registers[2] > 0
 end
 
+-- Whether NVVM's least effort gives as fast a kernel, as measured: for a template to say.
+function M.suits_fast_compile() return false end
+
+-- NVRTC's: less to read, and less effort of NVVM's, but all of ptxas's.
+local function options_of(p)
+  if not p:suits_fast_compile() then return { "--minimal" } end
+  return { "--minimal", "--Ofast-compile=min", "--ptxas-options=--Ofast-compile=0" }
+end
+
 -- What lutile.cuda.compile takes; arch is 80, "sm_80" or the like, by default the device's; the
 -- plan's where there is no device.
 function M.compile_options(p, device, arch)
@@ -117,7 +126,7 @@ function M.compile_options(p, device, arch)
   if is_specific(p, number) then letter = letter and "a" end
   if letter then arch = ("sm_%d%s"):format(number, letter) end
   return { file = p.template, name = p.entry, prelude = p:block(), arch = arch, device = device,
-    types = { ["plan::Compute"] = p.compute_type }, options = { "--minimal" } }
+    types = { ["plan::Compute"] = p.compute_type }, options = options_of(p) }
 end
 
 -- The kernel of a plan that has been checked.

@@ -45,6 +45,9 @@ function Plan:constants()
   }
 end
 
+-- Of the types, the one whose operands are rounded gains most, and its kernel is 1 % faster.
+function Plan:suits_fast_compile() return self.dtype == "tf32" end
+
 function Plan:operand_source(name)
   local o = self[name]
   return operand.struct(o, self.mma, tma_operand.source(o))

@@ -29,6 +29,16 @@ Plan.block_text = block.source
 function Plan:constants() return { emit.constant("kAsync", self.A.async or self.B.async) } end
 function Plan:operand_source(name) return operand.source(self[name], self.mma) end
 
+-- Where ldmatrix loads both operands, all of NVVM has tuned the order of loads and MMAs.
+function Plan:suits_fast_compile()
+  if mma_sync.unpacks(self.dtype, self.arch) then return false end
+  for _, o in ipairs { self.A, self.B } do
+    local is_by_words = self.dtype == "tf32" and o.load == "whole"
+    if o.load == "elements" or is_by_words and self.arch < 100 then return true end
+  end
+  return false
+end
+
 -- ---- The plan --------------------------------------------------------------------------------
 
 -- Whether a thread has registers for two k-steps of operands at a time: not where its copies are of

@@ -134,12 +134,22 @@ local function names_of_strides(p)
   return table.concat(names, "; ")
 end
 
+-- Whether D is sums times alpha.
+local function is_product(p) return p.epilogue == "x" and not p.reads_c and not p.bias end
+
+local PAIRED = { f16 = true, bf16 = true }
+
+-- How a kernel reads its sums: see sums.source.
+local function reads_of(p)
+  if wgmma.registers(p) ~= "float" or p.compute ~= "float" then return "plain" end
+  return PAIRED[p.out] and is_product(p) and "pairs" or "scaled"
+end
+
 local function sums_source(p)
   local register, of_atom = wgmma.registers(p)
-  local is_float = register == "float"
   return sums.source { count = p.atoms * of_atom, starts = registers.starts_of_pieces(p),
-    of_piece = registers.of_piece(p), constraint = is_float and "f" or "r",
-    is_scaled = is_float and p.compute == "float", clears = p.grouped or p.promote,
+    of_piece = registers.of_piece(p), constraint = register == "float" and "f" or "r",
+    reads = reads_of(p), out = p.out, clears = p.grouped or p.promote,
     in_runs = p.promote, in_parts = p.splits > 1 }
 end
 
@@ -160,6 +170,15 @@ function Plan:block_text()
     n = self.transposed and "m" or "n",
   }
   return (BLOCK:gsub("@(%w+)@", fields))
+end
+
+local FEW_SUMS = 128 -- with which kernels compile fast anyway
+
+-- Others have more to write, and come out with local memory.
+function Plan:suits_fast_compile()
+  local _, of_atom = wgmma.registers(self)
+  local is_plain = is_product(self) and self.splits == 1 and not self.promote and not self.grouped
+  return is_plain and self.atoms * of_atom > FEW_SUMS
 end
 
 -- ---- For a launch ------------------------------------------------------------------------------

@@ -31,11 +31,11 @@ function M.names(name, first, count, indent)
   return quoted(lines_of(count, indent, ", ", function(i) return name .. first + i end), indent)
 end
 
--- An instruction for each register: 'text' with $ for the register and %0 for variable 0, which
--- are 'first' and 0 for the first one.
+-- An instruction for each register: 'text' with $ for the register, %0 for variable 0 and # for its
+-- number, which are 'first' and 0 for the first one.
 local function instructions(text, first, count, indent)
   return quoted(lines_of(count, indent, " ", function(i)
-    return (text:gsub("%%0%f[%D]", "%%" .. i):gsub("%$", tostring(first + i)))
+    return (text:gsub("%%0%f[%D]", "%%" .. i):gsub("%$", tostring(first + i)):gsub("#", i))
   end), indent)
 end
 
@@ -81,10 +81,12 @@ local function choose(lines, s, text, number, low, high)
   choose(lines, s, text, number, middle, high)
 end
 
-local function by_piece(s, text, number)
-  local lines = { INDENT .. '"{ .reg .pred p;"' }
+-- The same as one block, with other registers of its own and instructions that follow, if any.
+local function by_piece(s, text, number, own, after)
+  local lines = { INDENT .. ('"{ .reg .pred p;%s"'):format(own or "") }
   choose(lines, s, text, number, 0, #s.starts)
-  lines[#lines + 1] = INDENT .. '"done: }"'
+  lines[#lines + 1] = after and INDENT .. '"done:"\n' .. after .. "\n" .. INDENT .. '"}"'
+    or INDENT .. '"done: }"'
   return table.concat(lines, "\n")
 end
 
@@ -100,6 +102,15 @@ local READ = [[
 local READ_SCALED = [[
   /* The sums of a piece, times alpha. */
   static DEVICE void read_scaled(int piece, float alpha, float (&d)[kRegistersOfPiece]) {
+    asm volatile(
+%s
+        : %s
+        : "r"(piece), "f"(alpha));
+  }]]
+
+local READ_PAIRS = [[
+  /* The sums of a piece, times alpha, as pairs of elements of the output. */
+  static DEVICE void read_pairs(int piece, float alpha, unsigned (&d)[kRegistersOfPiece / 2]) {
     asm volatile(
 %s
         : %s
@@ -129,13 +140,25 @@ local function read_scaled(s)
     s.of_piece), operands("=f", s.of_piece, "          "))
 end
 
+local function read_pairs(s)
+  local pairs_of = s.of_piece // 2
+  local function convert(i)
+    return ("cvt.rn.%sx2.f32 %%%d, x%d, x%d;"):format(s.out, i, 2 * i + 1, 2 * i)
+  end
+  return READ_PAIRS:format(
+    by_piece(s, ("mul.f32 x#, sum$, %%%d;"):format(pairs_of + 1), pairs_of,
+      (" .reg .f32 x<%d>;"):format(s.of_piece),
+      quoted(lines_of(pairs_of, INDENT, " ", convert), INDENT)),
+    operands("=r", pairs_of, "          "))
+end
+
 local function write(s)
   return WRITE:format(by_piece(s, "mov.b32 sum$, %0;", s.of_piece),
     operands(s.constraint, s.of_piece, "          "))
 end
 
-local READS_SCALED = [[
-  static constexpr bool kReadsScaled = %s;  /* there is read_scaled */
+local READS = [[
+  static constexpr bool kReadsScaled = %s, kReadsPairs = %s;  /* there is read_scaled, read_pairs */
 
 ]]
 
@@ -149,20 +172,22 @@ struct Sums {
   static DEVICE void declare() { asm volatile("%s"); }]]
 
 --[[
-source{count =, starts =, of_piece =, constraint =, is_scaled =, clears =, in_runs =, in_parts =}:
-functions for 'count' registers, of a type with that constraint in asm ("l": 64 bits, else 32). A
-piece has 'of_piece' of them, from its start on. MMAs write to those of a run, if there are runs,
-else to the sums. is_scaled: they are float, and so is alpha; nil where no kernel asks. clears:
+source{count =, starts =, of_piece =, constraint =, reads =, out =, clears =, in_runs =,
+in_parts =}: functions for 'count' registers, of a type with that constraint in asm ("l": 64 bits,
+else 32). A piece has 'of_piece' of them, from its start on. MMAs write to those of a run, if there
+are runs, else to the sums. reads: as they are ("plain"); "scaled" where they are float, and so is
+alpha; "pairs" where these become pairs of 'out', f16 or bf16; nil where no kernel asks. clears:
 there may be no MMA that leaves nothing of what was in them.
 ]]
 function M.source(s)
-  local scaled = s.is_scaled ~= nil and READS_SCALED:format(s.is_scaled) or ""
-  local parts = { HEAD:format(scaled, sized(".reg .b32 sum<%d>;", s):format(s.count)
+  local reads = s.reads and READS:format(s.reads == "scaled", s.reads == "pairs") or ""
+  local parts = { HEAD:format(reads, sized(".reg .b32 sum<%d>;", s):format(s.count)
     .. (s.in_runs and (" .reg .b32 run<%d>;"):format(s.count) or "")) }
   local function add(text) table.move({ "", text }, 1, 2, #parts + 1, parts) end
   if s.clears then add(all("All are 0.", "clear", "mov.b32 sum$, 0;", s)) end
-  if s.is_scaled then add(read_scaled(s)) end
-  if s.in_parts or not s.is_scaled then add(read_sums(s)) end
+  if s.reads == "scaled" then add(read_scaled(s)) end
+  if s.reads == "pairs" then add(read_pairs(s)) end
+  if s.in_parts or s.reads == nil or s.reads == "plain" then add(read_sums(s)) end
   if s.in_parts then add(write(s)) end
   if s.in_runs then
     add(all("What MMAs have summed up in a run, added.", "add_run", "add.f32 sum$, sum$, run$;",

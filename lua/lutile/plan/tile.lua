@@ -6,12 +6,18 @@ local mma_sync = require "lutile.plan.mma_sync"
 local roles = require "lutile.plan.roles"
 
 -- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers;
--- with fewer than 'least_blocks' too few warps would hide each other's waits.
+-- with fewer than 'least_blocks' too few warps would hide each other's waits. 'vector': for copies
+-- of at most so many bytes, of which more threads make fewer each; 'arch', 'major': where these
+-- have registers for that.
 local LADDER = {
   { tile = { 128, 256, 128 }, warps = { 2, 4 }, stages = 3 },
+  { tile = { 128, 256, 64 }, warps = { 2, 4 }, stages = 3, vector = 4 },
+  { tile = { 128, 256, 64 }, warps = { 2, 8 }, stages = 3, vector = 2, arch = 90, major = "k" },
   { tile = { 128, 128, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
   { tile = { 128, 128, 64 }, warps = { 2, 2 }, stages = 4, blocks = 2 },
+  { tile = { 128, 128, 64 }, warps = { 4, 4 }, stages = 3, vector = 2 },
   { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
+  { tile = { 64, 64, 64 }, warps = { 2, 4 }, stages = 3, vector = 2 },
   { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
 }
 local LADDER_BY_TMA = {
@@ -23,11 +29,14 @@ local LADDER_BY_TMA = {
 }
 local LADDER_BEFORE_80 = {
   { tile = { 128, 128, 64 }, warps = { 2, 4 }, stages = 2 },
+  { tile = { 128, 128, 64 }, warps = { 4, 4 }, stages = 2, vector = 1 },
+  { tile = { 64, 64, 64 }, warps = { 2, 4 }, stages = 2, vector = 1 },
   { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 2 },
 }
 local LADDER_F64 = { { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3 } }
--- For fp8 that is unpacked to f16, which takes registers: the largest of all is slower there.
-local LADDER_UNPACKED = { LADDER[3], LADDER[4], LADDER[5] }
+-- For fp8 that is unpacked to f16, and for bytes that are gathered from rows: both are slower with
+-- larger tiles.
+local LADDER_OF_BYTES = table.move(LADDER, 5, #LADDER, 1, {})
 
 -- KiB of shared memory that a block may have (CUDA C++ Programming Guide, compute capabilities);
 -- those not listed have 99 at least.
@@ -39,7 +48,8 @@ local THREADS = { [75] = 1024, [86] = 1536, [87] = 1536, [88] = 1536, [89] = 153
   [110] = 1536, [120] = 1536, [121] = 1536 }
 
 local OF_BLOCK = 1024 -- bytes of shared memory that a block takes for itself
-local MOST_COPIES = 32 -- of a thread for a tile: each is written out, with an address of its own
+-- Of a thread for a tile: each is written out, with an address of its own.
+local MOST_COPIES, FEW_COPIES = 32, 16
 
 local MOST_SUMS = 128 -- registers of a thread, where lutile chooses its warps
 local SUM_BYTES = { f16 = 2, f64 = 8 }
@@ -91,7 +101,8 @@ end
 local function ladder_of(p, bytes)
   if p.arch < 80 then return LADDER_BEFORE_80 end
   if p.by_tma then return LADDER_BY_TMA end
-  if mma_sync.unpacks(p.dtype, p.arch) then return LADDER_UNPACKED end
+  local is_gathered = bytes == 1 and (p.a_major == "row" or p.b_major == "row")
+  if is_gathered or mma_sync.unpacks(p.dtype, p.arch) then return LADDER_OF_BYTES end
   return bytes == 8 and LADDER_F64 or LADDER
 end
 
@@ -111,6 +122,36 @@ local function stages_of(c, p)
   return math.max(LEAST_STAGES, math.min(c.stages, bytes // bytes_of_stage(c, p)))
 end
 
+-- The copies of a thread for a tile by a rung, of the operand of which it makes more; their bytes,
+-- and that operand's name.
+local function copies_of(c, p)
+  local warps = p.warps or c.warps
+  local most, bytes, of = 0, nil, nil
+  for i, name in ipairs { "A", "B" } do
+    local vector = p.vector and p.vector[name] or 16
+    local copies = c.tile[i] * c.tile[3] // (vector * 32 * warps[1] * warps[2])
+    if copies > most then most, bytes, of = copies, vector, roles.name(p, name) end
+  end
+  return most, bytes, of
+end
+
+-- Whether a rung is for such operands.
+local function suits(c, p)
+  local vector = p.vector and math.min(p.vector.A, p.vector.B) or 16
+  local major = (p.a_major == "row" or p.b_major == "row") and "row" or "k"
+  return vector <= (c.vector or 16) and p.arch >= (c.arch or 0) and major == (c.major or major)
+end
+
+local function too_many_copies(c, p, most)
+  local copies, bytes, of = copies_of(c, p)
+  if copies <= most then return nil end
+  return ("a thread would make %d copies of %d bytes of %s, where %d are the most"):format(copies,
+    bytes, of, most)
+end
+
+-- Whether more warps, where they are to choose, would make fewer copies each.
+local function has_many_copies(c, p) return not p.warps and copies_of(c, p) > FEW_COPIES end
+
 -- Why a rung cannot be; nil where it can.
 local function obstacle(c, p)
   local shared = stages_of(c, p) * bytes_of_stage(c, p)
@@ -128,41 +169,42 @@ local function obstacle(c, p)
   if sums + words + least_others(p, words) > most then
     return TOO_FEW:format(sums, words, warps[1], warps[2], most)
   end
-  for i, name in ipairs { "A", "B" } do
-    local vector = p.vector and p.vector[name] or 16
-    local copies = c.tile[i] * c.tile[3] // (vector * 32 * warps[1] * warps[2])
-    if copies > MOST_COPIES then
-      return ("a thread would make %d copies of %d bytes of %s, where %d are the most"):format(
-        copies, vector, roles.name(p, name), MOST_COPIES)
-    end
-  end
+  return too_many_copies(c, p, MOST_COPIES)
 end
 
--- Why a smaller tile would be better.
+-- Why another rung would be better.
 local function drawback(c, p)
+  if has_many_copies(c, p) then return too_many_copies(c, p, FEW_COPIES) end
   local blocks = p.count_blocks and p.count_blocks(c.tile[1], c.tile[2])
   if blocks and blocks < p.multiprocessors then
     return ("%d blocks, fewer than the %d multiprocessors"):format(blocks, p.multiprocessors)
   end
 end
 
-local function area(c) return c.tile[1] * c.tile[2] end
+-- Whether a rung is better than another where both have drawbacks: few copies, then a small tile.
+local function is_better(c, other, p)
+  local many, others_many = has_many_copies(c, p), has_many_copies(other, p)
+  if many ~= others_many then return others_many end
+  return c.tile[1] * c.tile[2] < other.tile[1] * other.tile[2]
+end
 
--- The first rung that nothing speaks against, else the smallest that can be: {tile, warps, stages,
+-- The first rung that nothing speaks against, else the best that can be: {tile, warps, stages,
 -- blocks}. The reasons go into p.reasons.
 function M.choose(p)
   local bytes = matrix.BYTES[p.dtype]
   local fallback, choice
   for _, c in ipairs(ladder_of(p, bytes)) do
-    local hard = obstacle(c, p)
-    local why = hard or drawback(c, p)
-    if not hard and (not fallback or area(c) < area(fallback)) then fallback = c end
-    if not why then
-      choice = c
-      break
+    if suits(c, p) then
+      local hard = obstacle(c, p)
+      local why = hard or drawback(c, p)
+      if not hard and (not fallback or is_better(c, fallback, p)) then fallback = c end
+      if not why then
+        choice = c
+        break
+      end
+      p.reasons[#p.reasons + 1] = ("tile %dx%dx%d: %s"):format(c.tile[1], c.tile[2],
+        c.tile[3] // bytes, why)
     end
-    p.reasons[#p.reasons + 1] = ("tile %dx%dx%d: %s"):format(c.tile[1], c.tile[2],
-      c.tile[3] // bytes, why)
   end
   choice = choice or fallback
   if not choice then error("no tile fits: " .. p.reasons[#p.reasons], 0) end
