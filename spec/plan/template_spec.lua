@@ -117,7 +117,8 @@ describe("plan.gemm", function()
     end
     local in_turn = { tile = { 128, 192, 64 }, ping_pong = true }
     assert.is_true(is_asked(in_turn))
-    for name, x in pairs { bias = "row", beta = true, epilogue = "-x", splits = 2 } do
+    for name, x in pairs { bias = "row", beta = true, epilogue = "-x", splits = 2,
+      scales = true } do
       assert.is_false(is_asked { tile = in_turn.tile, ping_pong = true, [name] = x }, name)
     end
     assert.is_false(is_asked {})

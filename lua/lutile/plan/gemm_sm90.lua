@@ -174,10 +174,11 @@ end
 
 local FEW_SUMS = 128 -- with which kernels compile fast anyway
 
--- Others have more to write, and come out with local memory.
+-- Some of those that have more to do than to store D by TMA come out with local memory.
 function Plan:suits_fast_compile()
   local _, of_atom = wgmma.registers(self)
-  local is_plain = is_product(self) and self.splits == 1 and not self.promote and not self.grouped
+  local is_plain = is_product(self) and self.D.by_tma and self.splits == 1
+    and not (self.scales or self.promote or self.grouped)
   return is_plain and self.atoms * of_atom > FEW_SUMS
 end
 
