@@ -191,6 +191,10 @@ DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit
 
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
 
+constexpr int kRowsOfAtom = plan::c_row_step(plan::kValuesOfAtom); /* until the next one's, if any */
+static_assert(plan::kAtomsM < 3 || plan::c_row_step(2 * plan::kValuesOfAtom) == 2 * kRowsOfAtom,
+              "atoms are as far apart");
+
 /*
 ** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from
 ** 'first_buffer' on; one is stored by TMA while the next is written, and the last ones while the
@@ -202,11 +206,10 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
   const bool is_leader = threadIdx.x % kWarpgroup == 0;
   const unsigned leader = thread_of_tile() - threadIdx.x % kWarpgroup;
   const unsigned buffers = shared + kOutput + warpgroup * plan::D::kBuffers * plan::D::kBufferBytes;
+  int row = unit.m + (int)plan::c_row(leader), chunk = 0; /* of an atom */
 #pragma unroll 1
   for (int i = 0; i < kChunksOfTile; i++) {
-    const int row =
-        unit.m + (int)(plan::c_row(leader) + plan::c_row_step(first_value(i * kPiecesOfChunk)));
-    const int column = unit.n + first_column(i);
+    const int column = unit.n + first_column(chunk);
     const unsigned buffer =
         buffers + (first_buffer + i) % plan::D::kBuffers * plan::D::kBufferBytes;
 #pragma unroll 1
@@ -220,6 +223,11 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
     else if (is_leader)
       output.store(buffer, unit.batch, row, column);
     if (is_leader) tma::commit_stores(); /* an empty group counts too */
+    chunk++;
+    if (plan::kAtomsM > 1 && chunk == plan::D::kChunks) {
+      chunk = 0;
+      row += kRowsOfAtom;
+    }
   }
 }
 

@@ -14,11 +14,11 @@ constexpr int kPiecesOfChunk = plan::D::kValuesOfChunk / kValuesOfPiece;
 constexpr int kChunksOfTile = plan::kAtomsM * plan::D::kChunks;
 constexpr int kPieces = kChunksOfTile * kPiecesOfChunk;
 
-/* Where a chunk starts in the tile: the last one ends with it, and may share columns with the one
-** before. */
+/* Where a chunk of an atom starts in the tile: the last one ends with it, and may share columns with
+** the one before. */
 DEVICE constexpr int first_column(int chunk) {
   constexpr int kLast = plan::kBlockN - plan::D::kChunkColumns;
-  const int column = chunk % plan::D::kChunks * plan::D::kChunkColumns;
+  const int column = chunk * plan::D::kChunkColumns;
   return column < kLast ? column : kLast;
 }
 
@@ -26,7 +26,8 @@ DEVICE constexpr int first_column(int chunk) {
 DEVICE constexpr int first_value(int piece) {
   constexpr int kColumnsOfValue = plan::kBlockN / plan::kValuesOfAtom; /* of a row */
   const int chunk = piece / kPiecesOfChunk;
-  return chunk / plan::D::kChunks * plan::kValuesOfAtom + first_column(chunk) / kColumnsOfValue +
+  return chunk / plan::D::kChunks * plan::kValuesOfAtom +
+         first_column(chunk % plan::D::kChunks) / kColumnsOfValue +
          piece % kPiecesOfChunk * kValuesOfPiece;
 }
 
