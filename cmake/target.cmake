@@ -19,12 +19,13 @@ file(GLOB fast_sources src/algebra/*.c src/tile/*.c src/lua/arithmetic.c src/lua
 file(GLOB small_sources src/cuda/*.c src/cli/*.c src/lua/*.c)
 list(REMOVE_ITEM small_sources ${fast_sources})
 # Of these two rooms: text, errors, names, and what is asked once a plan.
-file(GLOB rare_sources src/algebra/composed_inverse.c src/algebra/composition_error.c
-  src/algebra/error.c src/algebra/image.c src/algebra/modes.c src/algebra/parse.c
-  src/algebra/recast.c src/algebra/relations.c src/algebra/text.c src/tile/copy_atom.c
-  src/tile/copy_table.c src/tile/gmma_smem.c src/tile/mma_atom.c src/tile/mma_table.c
-  src/tile/plan_*.c src/tile/tiled_copy.c src/tile/tiled_mma.c src/tile/tma.c
-  src/tile/tma_descriptor.c)
+file(GLOB rare_sources src/algebra/codomain.c src/algebra/composed_inverse.c
+  src/algebra/composition_error.c src/algebra/error.c src/algebra/function*.c src/algebra/image.c
+  src/algebra/modes.c src/algebra/parse.c src/algebra/recast.c src/algebra/relations.c
+  src/algebra/slice_composed.c src/algebra/text.c src/algebra/vector.c src/tile/architecture.c
+  src/tile/copy_atom.c src/tile/copy_table.c src/tile/gmma_smem.c src/tile/mma_atom.c
+  src/tile/mma_table.c src/tile/order.c src/tile/plan_*.c src/tile/tiled_copy.c
+  src/tile/tiled_mma.c src/tile/tma.c src/tile/tma_descriptor.c src/tile/traffic.c)
 list(APPEND small_sources ${rare_sources})
 list(REMOVE_ITEM fast_sources ${fastest_sources} ${rare_sources})
 set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
