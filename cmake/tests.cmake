@@ -1,6 +1,7 @@
 # The tests, run by CTest: the specs, the C API, hosts that embed, the examples, an installation.
 
-set(test_environment LUTILE_COMMAND=$<TARGET_FILE:lutile_command>)
+set(test_environment LUTILE_COMMAND=$<TARGET_FILE:lutile_command>
+  LUTILE_CACHE=${PROJECT_BINARY_DIR}/kernels)
 
 # ---- Specs, by busted in the command itself: a test each file ----------------------------------
 

@@ -56,8 +56,8 @@ describe("plan.gemm", function()
     { { K = 252 }, "A (256,252):(252,1): TMA takes strides of multiples of 16 bytes, and 252 "
       .. "elements have 504" },
     { { dtype = "f64", out = "f64" }, "ldmatrix loads no operands of f64" },
-    { { dtype = "e4m3", arch = 100 }, "e4m3 is multiplied as f16 before 12.0, by registers of half "
-      .. "a k-step, which only gemm_sm80.cu has" },
+    { { dtype = "e4m3", arch = 100 }, "e4m3 is multiplied as f16 from 9.0 to 11.x, by registers of "
+      .. "half a k-step, which only gemm_sm80.cu has" },
     { { dtype = "tf32", out = "f32", b_major = "row" }, "B: MMAs take f32 along k only, and it is "
       .. "contiguous along its rows" },
     { { A = make_layout({ 256, 256 }, { 512, 2 }) }, "A (256,256):(512,2) has no contiguous mode, "
@@ -105,6 +105,31 @@ describe("plan.gemm", function()
         assert.equal(warps, table.concat(p.warps, "x"))
       end)
   end
+
+  it("says what speaks against each tile, and which it takes all the same", function()
+    local function reasons(changes)
+      local options = { M = 4097, N = 1000, K = 17, arch = 80, multiprocessors = 108 }
+      for name, x in pairs(changes) do options[name] = x end
+      return "\n" .. table.concat(gemm(options).reasons, "\n") .. "\n"
+    end
+    local function says(text, line)
+      assert.truthy(text:find("\n" .. line .. "\n", 1, true), text)
+    end
+    local ragged = reasons {}
+    says(ragged, "tile 128x256x32 by 2x8 warps: a thread has registers for that from 9.0 on, where "
+      .. "A and B are contiguous along K")
+    says(ragged, "tile 128x128x32 by 2x2 warps: a thread would make 32 copies of 2 bytes of A, "
+      .. "where 16 are the most")
+    says(ragged, "tile 128x128x32 by 4x4 warps, 3 stages")
+    local small = reasons { M = 17, N = 17, dtype = "s8", out = "s32" }
+    says(small, "tile 64x64x64 by 2x4 warps: 1 block, fewer than the 108 multiprocessors")
+    says(small, "tile 128x128x64 by 2x2 warps: a thread would make 64 copies of 1 byte of A, where "
+      .. "32 are the most")
+    says(small, "tile 64x64x64 by 2x4 warps, 3 stages: the best of these")
+    says(reasons { dtype = "e4m3", dtype_b = "e5m2", arch = 90 }, "e4m3 and e5m2 are multiplied as "
+      .. "f16: mma.sync has fp8 for 8.9, and from 12.0 on")
+    assert.is_nil(reasons { dtype = "e4m3", arch = 89 }:find "multiplied as")
+  end)
 
   it("asks NVVM for its least effort where kernels are as fast by that", function()
     local function is_asked(changes)
@@ -254,7 +279,7 @@ describe("plan.gemm", function()
       reason { splits = 9 })
     assert.matches("^tile 64x128, one consumer", reason { promote = 4, stages = 8 })
     local mma_sync = { template = "gemm_sm80.cu", warps = { 4, 2 }, stages = 2 }
-    assert.matches("4x2 warps, 2 stages", reason(mma_sync), 1, true)
+    assert.matches("by 4x2 warps, 2 stages", reason(mma_sync), 1, true)
   end)
 
   it("names the modes along which matrices are contiguous as the script does", function()

@@ -69,10 +69,11 @@ end
 
 local fake
 
--- The library of fake_driver.c; nil where there is no C compiler.
+-- The library of fake_driver.c, until this process ends; nil where there is no C compiler.
 function M.fake_driver()
   if fake == nil then
     local file = os.tmpname()
+    M.remover = setmetatable({}, { __gc = function() os.remove(file) end })
     local line = "cc -shared -fPIC -o %s spec/cuda/fake_driver.c 2>/dev/null"
     fake = os.execute(line:format(command.quote(file))) == true and file
   end

@@ -60,7 +60,7 @@ local function check_types(p)
   if p.arch < 90 then fail("TMA is for compute capability 9.0 and newer") end
   if p.dtype == "f64" then fail("ldmatrix loads no operands of f64") end
   if mma_sync.unpacks(p.dtype, p.arch) then
-    fail("%s is multiplied as f16 before 12.0, by registers of half a k-step, which only "
+    fail("%s is multiplied as f16 from 9.0 to 11.x, by registers of half a k-step, which only "
       .. "gemm_sm80.cu has", p.dtype)
   end
 end

@@ -124,6 +124,10 @@ function M.plan(p, a, b, d)
   describe(p, "A", a)
   describe(p, "B", b)
   mma_plan.describe_result(p, d, "mma.sync", Plan.template)
+  if mma_sync.unpacks(p.dtype, p.arch) then
+    p.reasons[#p.reasons + 1] = ("%s and %s are multiplied as f16: mma.sync has fp8 for 8.9, and "
+      .. "from 12.0 on"):format(p.dtype, p.dtype_b)
+  end
   p = M.new(p)
   tile.check(p)
   return p

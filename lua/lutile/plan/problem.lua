@@ -57,7 +57,8 @@ function M.architecture(options)
   local reason = ("compute capability %d.%d: %s"):format(number // 10, number % 10,
     arch and "asked for" or "no device to ask")
   if not options.multiprocessors then
-    reason = ("%s; %d multiprocessors are taken for granted"):format(reason, multiprocessors)
+    reason = ("%s; %d multiprocessors are taken for granted ('multiprocessors' may say how many)")
+      :format(reason, multiprocessors)
   end
   return number, reason, multiprocessors
 end

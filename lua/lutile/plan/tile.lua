@@ -98,10 +98,12 @@ local function room(p, shared_bytes)
   return (M.shared_limit(p.arch) + OF_BLOCK) // (shared_bytes + OF_BLOCK)
 end
 
+local function is_by_rows(p) return p.a_major == "row" or p.b_major == "row" end
+
 local function ladder_of(p, bytes)
   if p.arch < 80 then return LADDER_BEFORE_80 end
   if p.by_tma then return LADDER_BY_TMA end
-  local is_gathered = bytes == 1 and (p.a_major == "row" or p.b_major == "row")
+  local is_gathered = bytes == 1 and is_by_rows(p)
   if is_gathered or mma_sync.unpacks(p.dtype, p.arch) then return LADDER_OF_BYTES end
   return bytes == 8 and LADDER_F64 or LADDER
 end
@@ -135,18 +137,19 @@ local function copies_of(c, p)
   return most, bytes, of
 end
 
--- Whether a rung is for such operands.
-local function suits(c, p)
+-- Whether a rung is for copies of so few bytes.
+local function is_for(c, p)
   local vector = p.vector and math.min(p.vector.A, p.vector.B) or 16
-  local major = (p.a_major == "row" or p.b_major == "row") and "row" or "k"
-  return vector <= (c.vector or 16) and p.arch >= (c.arch or 0) and major == (c.major or major)
+  return vector <= (c.vector or 16)
 end
+
+local function counted(n, noun) return ("%d %s%s"):format(n, noun, n == 1 and "" or "s") end
 
 local function too_many_copies(c, p, most)
   local copies, bytes, of = copies_of(c, p)
   if copies <= most then return nil end
-  return ("a thread would make %d copies of %d bytes of %s, where %d are the most"):format(copies,
-    bytes, of, most)
+  return ("a thread would make %d copies of %s of %s, where %d are the most"):format(copies,
+    counted(bytes, "byte"), of, most)
 end
 
 -- Whether more warps, where they are to choose, would make fewer copies each.
@@ -164,6 +167,10 @@ local function obstacle(c, p)
     return ("%d blocks of %d bytes of shared memory, where a multiprocessor has room for %d")
       :format(blocks, shared, room(p, shared))
   end
+  if p.arch < (c.arch or 0) or c.major == "k" and is_by_rows(p) then
+    return ("a thread has registers for that from %d.%d on, where A and B are contiguous along K")
+      :format(c.arch // 10, c.arch % 10)
+  end
   local sums, words = count_sums(p, c.tile[1], c.tile[2], warps), count_words(c.tile, warps)
   local most = M.most_registers(p.blocks or 1, 32 * warps[1] * warps[2])
   if sums + words + least_others(p, words) > most then
@@ -177,7 +184,8 @@ local function drawback(c, p)
   if has_many_copies(c, p) then return too_many_copies(c, p, FEW_COPIES) end
   local blocks = p.count_blocks and p.count_blocks(c.tile[1], c.tile[2])
   if blocks and blocks < p.multiprocessors then
-    return ("%d blocks, fewer than the %d multiprocessors"):format(blocks, p.multiprocessors)
+    return ("%s, fewer than the %d multiprocessors"):format(counted(blocks, "block"),
+      p.multiprocessors)
   end
 end
 
@@ -188,32 +196,37 @@ local function is_better(c, other, p)
   return c.tile[1] * c.tile[2] < other.tile[1] * other.tile[2]
 end
 
--- The first rung that nothing speaks against, else the best that can be: {tile, warps, stages,
--- blocks}. The reasons go into p.reasons.
-function M.choose(p)
-  local bytes = matrix.BYTES[p.dtype]
-  local fallback, choice
-  for _, c in ipairs(ladder_of(p, bytes)) do
-    if suits(c, p) then
+local function name_of(c, p)
+  local t, warps = c.tile, p.warps or c.warps
+  return ("tile %dx%dx%d by %dx%d warps"):format(t[1], t[2], t[3] // matrix.BYTES[p.dtype],
+    warps[1], warps[2])
+end
+
+-- The first rung that nothing speaks against, else the best that can be; then whether it is that.
+-- What speaks against others goes into p.reasons.
+local function find_rung(p)
+  local fallback
+  for _, c in ipairs(ladder_of(p, matrix.BYTES[p.dtype])) do
+    if is_for(c, p) then
       local hard = obstacle(c, p)
       local why = hard or drawback(c, p)
+      if not why then return c, false end
       if not hard and (not fallback or is_better(c, fallback, p)) then fallback = c end
-      if not why then
-        choice = c
-        break
-      end
-      p.reasons[#p.reasons + 1] = ("tile %dx%dx%d: %s"):format(c.tile[1], c.tile[2],
-        c.tile[3] // bytes, why)
+      p.reasons[#p.reasons + 1] = ("%s: %s"):format(name_of(c, p), why)
     end
   end
-  choice = choice or fallback
+  return fallback, true
+end
+
+-- {tile, warps, stages, blocks}.
+function M.choose(p)
+  local choice, is_fallback = find_rung(p)
   if not choice then error("no tile fits: " .. p.reasons[#p.reasons], 0) end
-  local t = choice.tile
-  local warps = p.warps or choice.warps
-  p.reasons[#p.reasons + 1] = ("tile %dx%dx%d, %dx%d warps, %d stages"):format(t[1], t[2],
-    t[3] // bytes, warps[1], warps[2], stages_of(choice, p))
-  return { tile = { t[1], t[2], t[3] // bytes }, warps = choice.warps,
-    stages = stages_of(choice, p), blocks = choice.blocks }
+  local t, stages = choice.tile, stages_of(choice, p)
+  p.reasons[#p.reasons + 1] = ("%s, %d stages%s"):format(name_of(choice, p), stages,
+    is_fallback and ": the best of these" or "")
+  return { tile = { t[1], t[2], t[3] // matrix.BYTES[p.dtype] }, warps = choice.warps,
+    stages = stages, blocks = choice.blocks }
 end
 
 -- Stages for a tile that is given: as many as shared memory has room for.
