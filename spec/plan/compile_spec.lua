@@ -3,6 +3,7 @@
 
 local lutile = require "lutile"
 local command = require "spec.support.command"
+local cubin = require "spec.support.cubin"
 local support = require "spec.support.cuda"
 
 local plan = lutile.plan
@@ -69,13 +70,39 @@ describe("NVRTC compiles", function()
   end
 end)
 
+-- Plans for which the largest tile, or the fastest way to compile, would not do.
+describe("gemm_sm80 has no local memory", function()
+  local it_compiles = support.with_compiler(it, pending)
+  local function mixed()
+    return plan.gemm { arch = 100, dtype = "f16", A = matrix("k", 8), B = matrix("k", 1),
+      C = matrix("column", 16) }
+  end
+  for what, case in pairs {
+    ["in two blocks, no promises"] = { "sm_90", gemm(90, "e4m3", "f16", "k", "k", 1,
+      { blocks = 2, template = "gemm_sm80.cu" }) },
+    ["by warps that are given"] = { "sm_86", gemm(86, "s8", "s32", "k", "k", 1,
+      { warps = { 2, 8 } }) },
+    ["bytes gathered by sixteen warps"] = { "sm_80", gemm(80, "s8", "s32", "row", "k", 2) },
+    ["tf32 along rows by sixteen warps"] = { "sm_90", gemm(90, "tf32", "f16", "row", "k", 1,
+      { warps = { 8, 2 }, template = "gemm_sm80.cu" }) },
+    ["copies of 16 and of 2 bytes"] = { "sm_100", mixed() },
+  } do
+    it_compiles(what, function()
+      local arch, p = table.unpack(case)
+      if not is_known(arch) then return pending("this NVRTC does not know " .. arch) end
+      local kernel = require "lutile.cuda".compile(options(p, arch))
+      assert.equal(0, cubin.stack_bytes(kernel:image()))
+    end)
+  end
+end)
+
 local function sass(p, arch)
   local kernel = require "lutile.cuda".compile(options(p, arch))
-  local cubin = command.file(kernel:image())
-  local pipe = io.popen("cuobjdump -sass " .. command.quote(cubin))
+  local file = command.file(kernel:image())
+  local pipe = io.popen("cuobjdump -sass " .. command.quote(file))
   local text = pipe:read "a"
   pipe:close()
-  os.remove(cubin)
+  os.remove(file)
   return text
 end
 

@@ -79,7 +79,11 @@ describe("plan.gemm", function()
     { "f16", 4098, "128x256x32", "2x4" }, { "f16", 4097, "128x256x32", "2x8" },
     { "f16", 4097, "128x128x32", "4x4", { arch = 80 } },
     { "f16", 4097, "128x128x32", "4x4", { a_major = "row" } },
+    { "f16", 4097, "128x128x32", "4x4", { arch = 100 } },
     { "f16", 4097, "128x128x32", "2x2", { warps = { 2, 2 } } },
+    { "f16", 4097, "128x128x32", "2x2", { blocks = 2 } },
+    { "s8", 4097, "64x64x64", "2x2", { warps = { 2, 2 }, arch = 89 } },
+    { "s8", 4096, "128x128x128", "2x4", { a_major = "row", warps = { 2, 4 }, arch = 86 } },
     { "f16", 201, "64x64x32", "2x4" }, { "f16", 201, "64x64x64", "4x1", { warps = { 4, 1 } } },
     { "f16", 4097, "128x128x32", "2x4", { arch = 75 } },
     { "tf32", 4098, "128x256x32", "2x4" }, { "tf32", 4097, "128x256x16", "2x4" },
@@ -116,8 +120,8 @@ describe("plan.gemm", function()
       assert.truthy(text:find("\n" .. line .. "\n", 1, true), text)
     end
     local ragged = reasons {}
-    says(ragged, "tile 128x256x32 by 2x8 warps: a thread has registers for that from 9.0 on, where "
-      .. "A and B are contiguous along K")
+    says(ragged, "tile 128x256x32 by 2x8 warps: a thread has registers for that on 9.0, where A "
+      .. "and B are contiguous along K")
     says(ragged, "tile 128x128x32 by 2x2 warps: a thread would make 32 copies of 2 bytes of A, "
       .. "where 16 are the most")
     says(ragged, "tile 128x128x32 by 4x4 warps, 3 stages")
@@ -156,6 +160,7 @@ describe("plan.gemm", function()
     assert.is_true(sm80 { dtype = "tf32", out = "f32", a_major = "row" })
     assert.is_false(sm80 { dtype = "tf32", out = "f32", a_major = "row", arch = 120 })
     assert.is_true(sm80 { dtype = "s8", out = "s32", b_major = "row" })
+    assert.is_false(sm80 { dtype = "s8", out = "s32", b_major = "row", warps = { 4, 4 } })
     assert.is_false(sm80 { dtype = "e4m3", b_major = "row", arch = 90 })
     assert.is_false(sm80 { dtype = "f64", out = "f64", b_major = "row" })
   end)

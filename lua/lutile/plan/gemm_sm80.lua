@@ -29,9 +29,11 @@ Plan.block_text = block.source
 function Plan:constants() return { emit.constant("kAsync", self.A.async or self.B.async) } end
 function Plan:operand_source(name) return operand.source(self[name], self.mma) end
 
+local MOST_THREADS = 256 -- more have fewer registers each, too few by that
+
 -- Where ldmatrix loads both operands, all of NVVM has tuned the order of loads and MMAs.
 function Plan:suits_fast_compile()
-  if mma_sync.unpacks(self.dtype, self.arch) then return false end
+  if self.threads > MOST_THREADS or mma_sync.unpacks(self.dtype, self.arch) then return false end
   for _, o in ipairs { self.A, self.B } do
     local is_by_words = self.dtype == "tf32" and o.load == "whole"
     if o.load == "elements" or is_by_words and self.arch < 100 then return true end

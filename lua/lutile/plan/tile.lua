@@ -7,12 +7,12 @@ local roles = require "lutile.plan.roles"
 
 -- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers;
 -- with fewer than 'least_blocks' too few warps would hide each other's waits. 'vector': for copies
--- of at most so many bytes, of which more threads make fewer each; 'arch', 'major': where these
--- have registers for that.
+-- of at most so many bytes, of which more threads make fewer each, where lutile chooses how many.
+-- 'arch': where these have registers for that, if both operands are contiguous along K.
 local LADDER = {
   { tile = { 128, 256, 128 }, warps = { 2, 4 }, stages = 3 },
   { tile = { 128, 256, 64 }, warps = { 2, 4 }, stages = 3, vector = 4 },
-  { tile = { 128, 256, 64 }, warps = { 2, 8 }, stages = 3, vector = 2, arch = 90, major = "k" },
+  { tile = { 128, 256, 64 }, warps = { 2, 8 }, stages = 3, vector = 2, arch = 90 },
   { tile = { 128, 128, 128 }, warps = { 2, 2 }, stages = 3, blocks = 2 },
   { tile = { 128, 128, 64 }, warps = { 2, 2 }, stages = 4, blocks = 2 },
   { tile = { 128, 128, 64 }, warps = { 4, 4 }, stages = 3, vector = 2 },
@@ -98,12 +98,15 @@ local function room(p, shared_bytes)
   return (M.shared_limit(p.arch) + OF_BLOCK) // (shared_bytes + OF_BLOCK)
 end
 
+-- Whether neither warps nor blocks are given, which bound a thread's registers.
+local function is_free(p) return not (p.warps or p.blocks) end
+
 local function is_by_rows(p) return p.a_major == "row" or p.b_major == "row" end
 
 local function ladder_of(p, bytes)
   if p.arch < 80 then return LADDER_BEFORE_80 end
   if p.by_tma then return LADDER_BY_TMA end
-  local is_gathered = bytes == 1 and is_by_rows(p)
+  local is_gathered = bytes == 1 and is_by_rows(p) and is_free(p)
   if is_gathered or mma_sync.unpacks(p.dtype, p.arch) then return LADDER_OF_BYTES end
   return bytes == 8 and LADDER_F64 or LADDER
 end
@@ -140,7 +143,7 @@ end
 -- Whether a rung is for copies of so few bytes.
 local function is_for(c, p)
   local vector = p.vector and math.min(p.vector.A, p.vector.B) or 16
-  return vector <= (c.vector or 16)
+  return not c.vector or is_free(p) and vector <= c.vector
 end
 
 local function counted(n, noun) return ("%d %s%s"):format(n, noun, n == 1 and "" or "s") end
@@ -152,8 +155,8 @@ local function too_many_copies(c, p, most)
     counted(bytes, "byte"), of, most)
 end
 
--- Whether more warps, where they are to choose, would make fewer copies each.
-local function has_many_copies(c, p) return not p.warps and copies_of(c, p) > FEW_COPIES end
+-- Whether more warps would make fewer copies each.
+local function has_many_copies(c, p) return is_free(p) and copies_of(c, p) > FEW_COPIES end
 
 -- Why a rung cannot be; nil where it can.
 local function obstacle(c, p)
@@ -167,8 +170,8 @@ local function obstacle(c, p)
     return ("%d blocks of %d bytes of shared memory, where a multiprocessor has room for %d")
       :format(blocks, shared, room(p, shared))
   end
-  if p.arch < (c.arch or 0) or c.major == "k" and is_by_rows(p) then
-    return ("a thread has registers for that from %d.%d on, where A and B are contiguous along K")
+  if c.arch and (p.arch ~= c.arch or is_by_rows(p)) then
+    return ("a thread has registers for that on %d.%d, where A and B are contiguous along K")
       :format(c.arch // 10, c.arch % 10)
   end
   local sums, words = count_sums(p, c.tile[1], c.tile[2], warps), count_words(c.tile, warps)
