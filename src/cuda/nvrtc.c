@@ -107,33 +107,9 @@ static const char *line_of_message(const lt_cuda_source *source, const char *mes
   return text == NULL ? NULL : find_line(text, number, length);
 }
 
-/* A text that grows; NULL once there was no memory for it. */
-typedef struct {
-  char *text;
-  size_t length, capacity;
-} growing;
-
-static void append(lt_cuda *cuda, growing *out, const char *text, size_t length) {
-  if (out->text == NULL) return;
-  if (length > out->capacity - out->length) {
-    size_t capacity = 2 * (out->length + length);
-    char *longer = ltD_new(cuda, capacity);
-    if (longer != NULL) memcpy(longer, out->text, out->length);
-    ltD_delete(cuda, out->text, out->capacity);
-    out->text = longer;
-    out->capacity = capacity;
-  }
-  if (out->text != NULL) memcpy(out->text + out->length, text, length);
-  out->length += length;
-}
-
-/* The text by itself, as ltD_delete_text takes it. */
-static char *finish(lt_cuda *cuda, growing *out) {
-  if (out->text == NULL) return NULL;
-  char *text = ltD_new(cuda, out->length + 1);
-  if (text != NULL) memcpy(text, out->text, out->length);
-  ltD_delete(cuda, out->text, out->capacity);
-  return text;
+static char *append(char *end, const char *text, size_t length) {
+  memcpy(end, text, length);
+  return end + length;
 }
 
 /* What ptxas says where options ask NVVM alone for less effort, as they do on purpose. */
@@ -150,29 +126,40 @@ static bool is_shown(const char *rest, const char *line, size_t length) {
   return strncmp(rest, line, length) == 0;
 }
 
-static void append_message(lt_cuda *cuda, growing *out, const lt_cuda_source *source,
-                           const char *log, size_t length) {
+/* Characters of a source line that are shown, and those around it. */
+enum { SHOWN = 200, AROUND = 3 };
+
+static char *append_message(char *end, const lt_cuda_source *source, const char *log,
+                            size_t length) {
   size_t line_length = 0;
   const char *line = line_of_message(source, log, length, &line_length);
-  append(cuda, out, log, length);
-  append(cuda, out, "\n", 1);
+  end = append(append(end, log, length), "\n", 1);
   const char *rest = log + length + (log[length] == '\n');
-  if (line == NULL || is_shown(rest, line, line_length)) return;
-  append(cuda, out, "  ", 2);
-  append(cuda, out, line, line_length < 200 ? line_length : 200);
-  append(cuda, out, "\n", 1);
+  if (line == NULL || is_shown(rest, line, line_length)) return end;
+  end = append(append(end, "  ", 2), line, line_length < SHOWN ? line_length : SHOWN);
+  return append(end, "\n", 1);
+}
+
+/* Of a log of which each line is a message with a line of the source, and its zero. */
+static size_t most_explained(const char *log) {
+  size_t lines = 1;
+  for (const char *c = log; *c != '\0'; c++) lines += *c == '\n';
+  return strlen(log) + lines * (1 + SHOWN + AROUND) + 1;
 }
 
 /* NVRTC's log, each message followed by its line of the source. */
 static char *explain(lt_cuda *cuda, const lt_cuda_source *source, const char *log) {
-  size_t capacity = strlen(log) + 1;
-  growing out = {ltD_new(cuda, capacity), 0, capacity};
+  size_t size = most_explained(log);
+  char *room = ltD_new(cuda, size), *end = room;
+  if (room == NULL) return NULL;
   while (*log != '\0') {
     size_t length = strcspn(log, "\n");
-    if (!is_meant(log)) append_message(cuda, &out, source, log, length);
+    if (!is_meant(log)) end = append_message(end, source, log, length);
     log += length + (log[length] == '\n');
   }
-  return finish(cuda, &out);
+  char *text = ltD_text(cuda, "%s", room);
+  ltD_delete(cuda, room, size);
+  return text;
 }
 
 void ltD_forget_log(lt_cuda *cuda) {

@@ -34,8 +34,8 @@ local LADDER_BEFORE_80 = {
   { tile = { 64, 64, 64 }, warps = { 2, 2 }, stages = 2 },
 }
 local LADDER_F64 = { { tile = { 64, 64, 128 }, warps = { 2, 2 }, stages = 3 } }
--- For fp8 that is unpacked to f16, and for bytes that are gathered from rows: both are slower with
--- larger tiles.
+-- From 128x128x64 on: for fp8 that is unpacked to f16, and for bytes that are gathered from rows,
+-- which are slower with larger tiles.
 local LADDER_OF_BYTES = table.move(LADDER, 5, #LADDER, 1, {})
 
 -- KiB of shared memory that a block may have (CUDA C++ Programming Guide, compute capabilities);
