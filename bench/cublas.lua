@@ -20,20 +20,22 @@ end
 local workspace
 
 -- What the library knows as D^T = B * A^T, column-major. 'type_of' has its names of the types.
-local function make_product(type_of, shape, a_major, b_major)
+local function make_product(type_of, shape, a_major, b_major, more)
   local m, n, k = table.unpack(shape)
   return pcall(library.matmul, library, { m = n, n = m, k = k,
     type_a = type_of.stored, type_b = type_of.stored, type_d = type_of.out,
     compute = type_of.compute, scale = type_of.scale, transpose_a = b_major ~= "row",
     transpose_b = a_major == "row", ld_a = b_major == "row" and n or k,
-    ld_b = a_major == "row" and m or k, ld_d = n, fast = type_of.fast })
+    ld_b = a_major == "row" and m or k, ld_d = n, fast = type_of.fast,
+    adds = more.adds, bias = more.bias and more.bias.data:address() })
 end
 
--- run(i) for a list of sets {A =, B =, C =} of tensors, which take turns; nil and why there is
--- none.
-function M.fastest(type_of, shape, a_major, b_major, sets)
+-- run(i) for a list of sets {A =, B =, C =, D =} of tensors, which take turns; nil and why there is
+-- none. D is C where a set has none. more: {adds =, bias =}: whether C is added, and a tensor of an
+-- element for each column.
+function M.fastest(type_of, shape, a_major, b_major, sets, more)
   if not library then return nil, "not there" end
-  local ok, product = make_product(type_of, shape, a_major, b_major)
+  local ok, product = make_product(type_of, shape, a_major, b_major, more or {})
   if not ok then return nil, product end
   workspace = workspace or cuda.alloc(WORKSPACE)
   local stream = timing.stream:handle()
@@ -42,7 +44,7 @@ function M.fastest(type_of, shape, a_major, b_major, sets)
     local function run(i)
       local s = sets[i % #sets + 1]
       product:run(algorithm, s.B.data:address(), s.A.data:address(), s.C.data:address(),
-        workspace:address(), stream)
+        (s.D or s.C).data:address(), workspace:address(), stream)
     end
     if pcall(run, 0) then
       local t = math.min(timing.time(run, 5), timing.time(run, 5), timing.time(run, 5))

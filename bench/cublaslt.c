@@ -4,18 +4,21 @@
 **
 **   local library, why = require "cublaslt".open([path])
 **   local product = library:matmul{m =, n =, k =, type_a =, type_b =, type_d =, compute =, scale =,
-**                                  transpose_a =, transpose_b =, ld_a =, ld_b =, ld_d =, fast =}
+**                                  transpose_a =, transpose_b =, ld_a =, ld_b =, ld_d =, fast =,
+**                                  adds =, bias =}
 **   product:count()                      of algorithms, the heuristic's first choice first
-**   product:run(i, a, b, d, workspace, stream)   addresses, and a stream's handle
+**   product:run(i, a, b, c, d, workspace, stream)   addresses, and a stream's handle
 **
 ** 'fast' lets products of 8-bit floats be summed in fewer bits, as the tensor cores do it alone.
 **
-** Matrices are column-major, as cuBLAS has them: D = op(A) * op(B), of m x k and k x n.
+** Matrices are column-major, as cuBLAS has them: D = op(A) * op(B), of m x k and k x n; plus C, like
+** D, if 'adds'; plus an element for each row, if 'bias' is the address of m of D's type.
 */
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define LIBRARY "cublaslt library"
@@ -53,6 +56,7 @@ typedef struct product {
   cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
   int count;
   cudaDataType_t scale;
+  bool adds;
 } product;
 
 static void check(lua_State *L, const char *what, cublasStatus_t status) {
@@ -97,11 +101,15 @@ static lua_Integer read_integer(lua_State *L, const char *field) {
   return n;
 }
 
-static cublasOperation_t read_operation(lua_State *L, const char *field) {
+static bool read_boolean(lua_State *L, const char *field) {
   lua_getfield(L, 2, field);
-  cublasOperation_t operation = lua_toboolean(L, -1) ? CUBLAS_OP_T : CUBLAS_OP_N;
+  bool value = lua_toboolean(L, -1);
   lua_pop(L, 1);
-  return operation;
+  return value;
+}
+
+static cublasOperation_t read_operation(lua_State *L, const char *field) {
+  return read_boolean(L, field) ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
 /* ---- Products ------------------------------------------------------------------------------- */
@@ -117,6 +125,19 @@ static int close_product(lua_State *L) {
   return 0;
 }
 
+static void set_bias(lua_State *L, product *p) {
+  lua_getfield(L, 2, "bias");
+  bool is_there = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  if (!is_there) return;
+  const void *bias = (const void *)(uintptr_t)read_integer(L, "bias");
+  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+  p->library->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                             sizeof epilogue);
+  p->library->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+                                             sizeof bias);
+}
+
 static void describe(lua_State *L, product *p) {
   library *l = p->library;
   uint64_t m = (uint64_t)read_integer(L, "m"), n = (uint64_t)read_integer(L, "n");
@@ -127,11 +148,11 @@ static void describe(lua_State *L, product *p) {
         l->cublasLtMatmulDescCreate(&p->operation, read_compute(L), p->scale));
   l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
   l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
-  lua_getfield(L, 2, "fast");
-  int8_t fast = (int8_t)lua_toboolean(L, -1);
-  lua_pop(L, 1);
+  p->adds = read_boolean(L, "adds");
+  int8_t fast = (int8_t)read_boolean(L, "fast");
   l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
                                     sizeof fast);
+  set_bias(L, p);
   check(L, "cublasLtMatrixLayoutCreate",
         l->cublasLtMatrixLayoutCreate(&p->a, read_type(L, "type_a"), ta == CUBLAS_OP_T ? k : m,
                                       ta == CUBLAS_OP_T ? m : k, read_integer(L, "ld_a")));
@@ -182,24 +203,33 @@ static void *address(lua_State *L, int slot) {
   return (void *)(uintptr_t)luaL_checkinteger(L, slot);
 }
 
-/* product:run(i, a, b, d, workspace, stream) */
+/* One and zero of the product's scale type. */
+typedef struct numbers {
+  const void *one, *zero;
+} numbers;
+
+static numbers numbers_of(const product *p) {
+  static const float f32[] = {1, 0};
+  static const double f64[] = {1, 0};
+  static const int32_t s32[] = {1, 0};
+  static const uint16_t f16[] = {0x3c00, 0};
+  if (p->scale == CUDA_R_64F) return (numbers){&f64[0], &f64[1]};
+  if (p->scale == CUDA_R_32I) return (numbers){&s32[0], &s32[1]};
+  if (p->scale == CUDA_R_16F) return (numbers){&f16[0], &f16[1]};
+  return (numbers){&f32[0], &f32[1]};
+}
+
+/* product:run(i, a, b, c, d, workspace, stream) */
 static int product_run(lua_State *L) {
   product *p = luaL_checkudata(L, 1, PRODUCT);
   lua_Integer i = luaL_checkinteger(L, 2);
   luaL_argcheck(L, i >= 0 && i < p->count, 2, "no such algorithm");
-  const float one = 1, zero = 0;
-  const double one_f64 = 1, zero_f64 = 0;
-  const int32_t one_s32 = 1, zero_s32 = 0;
-  const uint16_t one_f16 = 0x3c00, zero_f16 = 0;
-  const void *alpha = &one, *beta = &zero;
-  if (p->scale == CUDA_R_64F) alpha = &one_f64, beta = &zero_f64;
-  if (p->scale == CUDA_R_32I) alpha = &one_s32, beta = &zero_s32;
-  if (p->scale == CUDA_R_16F) alpha = &one_f16, beta = &zero_f16;
-  void *d = address(L, 5);
+  const numbers of = numbers_of(p);
   check(L, "cublasLtMatmul",
-        p->library->cublasLtMatmul(p->library->handle, p->operation, alpha, address(L, 3), p->a,
-                                   address(L, 4), p->b, beta, d, p->d, d, p->d, &p->found[i].algo,
-                                   address(L, 6), WORKSPACE, address(L, 7)));
+        p->library->cublasLtMatmul(p->library->handle, p->operation, of.one, address(L, 3), p->a,
+                                   address(L, 4), p->b, p->adds ? of.one : of.zero, address(L, 5),
+                                   p->d, address(L, 6), p->d, &p->found[i].algo, address(L, 7),
+                                   WORKSPACE, address(L, 8)));
   return 0;
 }
 

@@ -4,7 +4,8 @@
 -- Usage, from the repository's root:
 --   LUA_CPATH=BUILD/bench/?.so lutile bench/gemm.lua [TYPE | MxNxK | OPTION=VALUE ...]
 -- An option is one of plan.gemm's, template=gemm_sm80.cu, tile=128,256,64, or turn=20: milliseconds
--- that each side runs before it is the other's turn, 0.5 by default.
+-- that each side runs before it is the other's turn, 0.5 by default. With beta=1 both add C, which
+-- is not D; with bias=column both add a vector.
 
 local lutile = require "lutile"
 local cuda = require "lutile.cuda"
@@ -51,14 +52,16 @@ end
 local more = {} -- options of the command line
 local turn      -- milliseconds
 
-local function ours(type_of, sets)
+local function ours(type_of, sets, bias)
   local first = sets[1]
   local options = { A = first.A, B = first.B, C = first.C, dtype = type_of.name,
     out = type_of.out }
   for name, value in pairs(more) do options[name] = value end
   local p = plan.gemm(options)
   local runs = {}
-  for i, s in ipairs(sets) do runs[i] = p:prepare(s.A, s.B, s.C, { stream = timing.stream }) end
+  for i, s in ipairs(sets) do
+    runs[i] = p:prepare(s.A, s.B, s.C, { D = s.D, bias = bias, stream = timing.stream })
+  end
   return p, function(i) runs[i % #runs + 1]() end
 end
 
@@ -85,9 +88,10 @@ local function make_sets(type_of, m, n, k, a_major, b_major)
   repeat
     local s = { A = random_tensor(type_of.stored, m, k, a_major),
       B = random_tensor(type_of.stored, n, k, b_major),
-      C = cuda.tensor(type_of.out, make_layout({ m, n }, { n, 1 })) }
+      D = cuda.tensor(type_of.out, make_layout({ m, n }, { n, 1 })) }
+    s.C = more.beta and random_tensor(type_of.out, m, n, "k") or s.D
     sets[#sets + 1] = s
-    bytes = bytes + bytes_of(s.A) + bytes_of(s.B) + bytes_of(s.C)
+    bytes = bytes + bytes_of(s.A) + bytes_of(s.B) + bytes_of(s.D)
   until #sets >= 2 and bytes > 3 * device.l2_cache or #sets == MOST_SETS
   device:synchronize()
   return sets
@@ -95,16 +99,16 @@ end
 
 -- How far the results of both are apart, on the first set.
 local function compare(run, other, sets)
-  local C = sets[1].C
-  C.data:fill(0xff, timing.stream)
+  local D = sets[1].D
+  D.data:fill(0xff, timing.stream)
   run(0)
   timing.stream:synchronize()
-  local result = cuda.tensor(C.dtype, C.layout)
-  cuda.copy(C, result)
+  local result = cuda.tensor(D.dtype, D.layout)
+  cuda.copy(D, result)
   device:synchronize()
   other(0)
   timing.stream:synchronize()
-  return difference(result, C)
+  return difference(result, D)
 end
 
 local function tflops(m, n, k, ms) return 2 * m * n * k / ms * 1e-9 end
@@ -114,14 +118,22 @@ local function describe(p)
     p.splits and p.splits > 1 and (" split %d"):format(p.splits) or "")
 end
 
+-- cuBLASLt's side; nil and why there is none.
+local function theirs(type_of, shape, a_major, b_major, sets, bias)
+  if more.bias == "row" then return nil, "adds a bias along columns alone" end
+  return cublas.fastest(type_of, shape, a_major, b_major, sets,
+    { adds = more.beta ~= nil, bias = bias })
+end
+
 -- Prints a line; gives the ratio to cuBLASLt.
 local function bench(type_of, shape, a_major, b_major)
   local m, n, k = table.unpack(shape)
   local sets = make_sets(type_of, m, n, k, a_major, b_major)
-  local p, run = ours(type_of, sets)
+  local bias = more.bias and random_tensor(type_of.out, 1, more.bias == "row" and m or n, "k")
+  local p, run = ours(type_of, sets, bias)
   local line = ("%-4s %5d x %5d x %5d %-3s %-3s %-25s"):format(type_of.name, m, n, k, a_major,
     b_major, describe(p))
-  local other, reason = cublas.fastest(type_of, shape, a_major, b_major, sets)
+  local other, reason = theirs(type_of, shape, a_major, b_major, sets, bias)
   if not other then
     local t = timing.time_all({ run }, false, turn)
     print(("%s %8.2f us %6.1f TFLOP/s, %4.0f MHz; cuBLASLt: %s"):format(line, 1000 * t[1],
