@@ -28,8 +28,8 @@ endforeach()
 list(APPEND files_of_kernels ${headers})
 
 # The text of a file. Of a Lua module's comments it has those above functions that others may have,
-# for help shows them, and annotations; other lines of comments are empty, so that messages count
-# lines as in the file.
+# for help shows them, and annotations, of a kernel's headers' none; other lines of comments are
+# empty, so that messages count lines as in the file.
 string(ASCII 1 kept)
 function(read_text result file)
   file(READ ${file} text)
@@ -43,6 +43,10 @@ function(read_text result file)
     endwhile()
     string(REGEX REPLACE "\n *--[^[\n][^\n]*" "\n" text "${text}") # --[[ has lines of its own
     string(REPLACE ${kept} "--" text "${text}")
+    string(SUBSTRING "${text}" 1 -1 text)
+  endif()
+  if(file MATCHES "\\.cuh$")
+    string(REGEX REPLACE "\n *(/\\*|\\*\\*|\\*/)[^\n]*" "\n" text "\n${text}")
     string(SUBSTRING "${text}" 1 -1 text)
   endif()
   set(${result} "${text}" PARENT_SCOPE)

@@ -40,18 +40,18 @@ struct Gemm {
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 /*
-** 'c', 'bias' and the scales may be null where the plan does not read them; 'sums' and 'counters'
-** are the workspace of tiles in parts. d0 to d3 and c0 to c3 are the strides of D and C in the
-** plan's order.
+** 'from', which is C, 'bias' and the scales may be null where the plan does not read them, and map c
+** any; 'sums' and 'counters' are the workspace of tiles in parts. d0 to d3 and c0 to c3 are the
+** strides of D and C in the plan's order.
 */
 extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
     __launch_bounds__(plan::kThreads, 1)
         gemm(const __grid_constant__ tma::Map a, const __grid_constant__ tma::Map b,
-             const __grid_constant__ tma::Map d, void *to, const void *c, const void *bias,
-             const float *scale_a, const float *scale_b, unsigned *sums, unsigned *counters,
-             long long d0, long long d1, long long d2, long long d3, long long c0, long long c1,
-             long long c2, long long c3, int m, int n, int k, int batches, plan::Compute alpha,
-             plan::Compute beta) {
+             const __grid_constant__ tma::Map c, const __grid_constant__ tma::Map d, void *to,
+             const void *from, const void *bias, const float *scale_a, const float *scale_b,
+             unsigned *sums, unsigned *counters, long long d0, long long d1, long long d2,
+             long long d3, long long c0, long long c1, long long c2, long long c3, int m, int n,
+             int k, int batches, plan::Compute alpha, plan::Compute beta) {
   plan::Sums::declare();
   extern __shared__ __align__(1024) char shared[];
   const unsigned start = ptx::shared_address(shared);
@@ -59,13 +59,14 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   if (threadIdx.x == kWarpgroup) {
     tma::prefetch(a);
     tma::prefetch(b);
+    if constexpr (kLoadsC) tma::prefetch(c);
     tma::prefetch(d);
   }
   prepare(start);
   if constexpr (plan::kScales) alpha *= *scale_a * *scale_b;
   using Bits = plan::Element::Bits;
-  const Output output = {&d, (Bits *)to, (const Bits *)c, (const Bits *)bias, {d0, d1, d2, d3},
-                         {c0, c1, c2, c3}, m, n, alpha, beta};
+  const Output output = {&d, &c, (Bits *)to, (const Bits *)from, (const Bits *)bias,
+                         {d0, d1, d2, d3}, {c0, c1, c2, c3}, m, n, alpha, beta};
   const Schedule schedule(m, n, k, batches, gridDim.x / kCluster);
   run(Gemm{schedule, a, b, output, Workspace{sums, counters}}, start, rank);
 }

@@ -14,13 +14,13 @@ static_assert(plan::kSplits == 1 && !plan::kScales, "parts and scales are for on
 
 /* A product, in global memory. */
 struct Group {
-  tma::Map a, b, d;
+  tma::Map a, b, c, d;
   plan::Element::Bits *to;
-  const plan::Element::Bits *c, *bias;
+  const plan::Element::Bits *from, *bias;
   plan::Strides d_strides, c_strides;
   int m, n, k;
 };
-static_assert(sizeof(Group) == 512, "as lutile.plan.gemm_sm90 says");
+static_assert(sizeof(Group) == 640, "as lutile.plan.gemm_sm90 says");
 
 /* ---- The work of a launch ------------------------------------------------------------------- */
 
@@ -55,8 +55,8 @@ struct Groups {
   DEVICE const tma::Map &b(const Unit &unit) const { return groups[unit.group].b; }
   DEVICE Output output(const Unit &unit) const {
     const Group &group = groups[unit.group];
-    return {&group.d,        group.to, group.c, group.bias, group.d_strides,
-            group.c_strides, group.m,  group.n, alpha,      beta};
+    return {&group.d,        &group.c, group.to, group.from, group.bias, group.d_strides,
+            group.c_strides, group.m,  group.n,  alpha,      beta};
   }
   DEVICE unsigned parts() const { return 1; }
   DEVICE Workspace workspace() const { return {nullptr, nullptr}; }
@@ -78,6 +78,7 @@ struct Groups {
       tma::acquire(group.a);
       tma::acquire(group.b);
     } else {
+      if constexpr (kLoadsC) tma::acquire(group.c);
       tma::acquire(group.d);
     }
   }

@@ -4,102 +4,15 @@
 */
 #pragma once
 
+#include "addends.cuh"
 #include "partial.cuh"
-#include "products.cuh"
-#include "schedule.cuh"
 #include "sm90.cuh"
 #include "swizzle.cuh"
-#include "tma.cuh"
 
 static_assert(plan::D::kBuffers >= 2, "one is written while another is stored");
 static_assert(plan::D::kWrites * plan::D::kBytesOfWrite ==
                   plan::D::kValuesOfChunk * (int)sizeof(plan::Element::Bits),
               "writes cover a chunk");
-
-/* ---- What is in global memory ----------------------------------------------------------------- */
-
-/* D, and C and the bias, which are added to the sums times alpha. */
-struct Output {
-  const tma::Map *map;
-  plan::Element::Bits *d;
-  const plan::Element::Bits *c, *bias;
-  plan::Strides d_strides, c_strides;
-  int m, n;
-  plan::Compute alpha, beta;
-
-  /* The element of D at that place: x is its sum times alpha. */
-  DEVICE plan::Compute finish(plan::Compute x, int batch, int row, int column) const {
-    const bool is_inside = row < m && column < n;
-    if (plan::kReadsC && is_inside)
-      x += beta * plan::Element::decode(c[plan::D::offset(row, column, batch, c_strides)]);
-    if (plan::kBias == plan::kPerRow && row < m) x += plan::Element::decode(bias[row]);
-    if (plan::kBias == plan::kPerColumn && column < n) x += plan::Element::decode(bias[column]);
-    return plan::epilogue(x, row, column);
-  }
-
-  /*
-  ** Whether threads write the chunk: where TMA does not take D, or rows end inside of the chunk and
-  ** of 16 bytes that TMA writes as a whole.
-  */
-  DEVICE bool is_for_threads(int column) const {
-    constexpr int kUnit = 16 / sizeof(plan::Element::Bits);
-    if constexpr (!plan::D::kByTma || plan::D::kEndsInUnits) return !plan::D::kByTma;
-    return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
-  }
-
-  /* A chunk by TMA, by one thread. */
-  DEVICE void store(unsigned buffer, int batch, int row, int column) const {
-#pragma unroll
-    for (unsigned i = 0; i < plan::D::kBoxes; i++)
-      tma::store(*map, plan::D::corner(row + (int)plan::D::box_row(i), column, batch),
-                 buffer + plan::D::box(i));
-  }
-
-  /* What of a chunk is inside of D, by all threads of a warpgroup. */
-  DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
-    constexpr unsigned kColumns = plan::D::kChunkColumns, kVector = plan::D::kVector;
-#pragma unroll(plan::D::kByTma ? 1 : 4)
-    for (unsigned i = threadIdx.x % kWarpgroup * kVector; i < plan::D::kChunkElements;
-         i += kWarpgroup * kVector) {
-      const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
-      if (y >= m || x >= n) continue;
-      plan::Element::Bits *to = d + plan::D::offset(y, x, batch, d_strides);
-      if (x + (int)kVector <= n)
-        copy_vector(to, buffer + plan::D::element(i));
-      else
-        for (int e = 0; x + e < n; e++) to[e] = load(buffer + plan::D::element(i + e));
-    }
-  }
-
- private:
-  static DEVICE void copy_vector(plan::Element::Bits *to, unsigned from) {
-    constexpr int kBytes = plan::D::kVector * sizeof(plan::Element::Bits);
-    if constexpr (kBytes == 8) {
-      unsigned long long bits;
-      ptx::load_shared(bits, from);
-      *(unsigned long long *)to = bits;
-    } else if constexpr (kBytes == 4) {
-      unsigned bits;
-      ptx::load_shared(bits, from);
-      *(unsigned *)to = bits;
-    } else if constexpr (kBytes == 2) {
-      *(unsigned short *)to = (unsigned short)ptx::load_shared_b16(from);
-    } else {
-      *to = load(from);
-    }
-  }
-
-  static DEVICE plan::Element::Bits load(unsigned from) {
-    unsigned bits;
-    if constexpr (sizeof(plan::Element::Bits) == 1)
-      bits = ptx::load_shared_b8(from);
-    else if constexpr (sizeof(plan::Element::Bits) == 2)
-      bits = ptx::load_shared_b16(from);
-    else
-      ptx::load_shared(bits, from);
-    return (plan::Element::Bits)bits;
-  }
-};
 
 /* ---- Chunks in shared memory -------------------------------------------------------------------- */
 
@@ -113,6 +26,16 @@ DEVICE void encode(unsigned *words, const plan::Compute *x) {
     else
       words[i / 2] = Element::encode_pair(x[i], x[i + 1]);
   }
+}
+
+/* Value i of such words. */
+template <class Element>
+DEVICE plan::Compute decode(const unsigned *words, int i) {
+  using Bits = typename Element::Bits;
+  if constexpr (sizeof(Bits) == 4)
+    return (plan::Compute)Element::decode(words[i]);
+  else
+    return (plan::Compute)Element::decode((Bits)(words[i / 2] >> i % 2 * 8 * sizeof(Bits)));
 }
 
 /* Sums of a piece times alpha. */
@@ -130,6 +53,7 @@ DEVICE void read_scaled(plan::Compute (&x)[kValuesOfPiece], int i, plan::Compute
 
 constexpr int kWritesOfPiece = plan::D::kWrites / kPiecesOfChunk;
 constexpr int kWordsOfWrite = (plan::D::kBytesOfWrite + 3) / 4;
+constexpr int kValuesOfWrite = plan::D::kBytesOfWrite / kElementBytes;
 
 /* Where this thread's write j of a piece of the tile goes, in the buffer of its chunk. */
 DEVICE unsigned target_of(unsigned buffer, int piece, int j) {
@@ -144,17 +68,29 @@ DEVICE void write_words(unsigned target, const unsigned *words) {
     ptx::store_shared<plan::D::kBytesOfWrite>(target, words);
 }
 
-/* One write: values from 'first' on of a piece, which starts at (m, n) in D. */
-DEVICE void write_values(unsigned target, plan::Compute *x, unsigned first, const Output &output,
-                         int m, int n, int batch) {
-  constexpr int kValues = plan::D::kBytesOfWrite / (int)sizeof(plan::Element::Bits);
-  unsigned words[kWordsOfWrite];
+/* What the same write of C has there. */
+DEVICE void read_words(unsigned *words, unsigned target) {
+  if constexpr (plan::D::kBytesOfWrite == 16)
+    ptx::load_matrices<4, false>(words, target);
+  else
+    ptx::load_shared<plan::D::kBytesOfWrite>(words, target);
+}
+
+static_assert(plan::c_row_step(1) == 0 && plan::c_row_step(2) > 0 && plan::c_column_step(2) == 0,
+              "values come in fours: two neighbours in one row, and in another");
+
+/* Adds the bias to the values of a piece, whose first one is at (row, column) of the tile. */
+DEVICE void add_bias(plan::Compute (&x)[kValuesOfPiece], unsigned elements, unsigned row,
+                     unsigned column) {
+  plan::Compute added[2]; /* of two rows, or of two columns */
 #pragma unroll
-  for (unsigned e = 0; e < kValues; e++)
-    x[first + e] = output.finish(x[first + e], batch, m + (int)plan::c_row_step(first + e),
-                                 n + (int)plan::c_column_step(first + e));
-  encode<plan::Element, kValues>(words, x + first);
-  write_words(target, words);
+  for (unsigned e = 0; e < kValuesOfPiece; e++) {
+    constexpr bool kOfRows = plan::kBias == plan::kPerRow;
+    plan::Compute &one = added[kOfRows ? e / 2 % 2 : e % 2];
+    if (kOfRows ? e < 4 && e % 2 == 0 : e % 4 < 2)
+      one = bias_at(elements, row + plan::c_row_step(e), column + plan::c_column_step(e));
+    x[e] += one;
+  }
 }
 
 /* Piece i of the tile's sums to the buffer of its chunk, where that is all that becomes of them. */
@@ -167,62 +103,87 @@ DEVICE void write_pairs(unsigned buffer, int i, float alpha) {
     write_words(target_of(buffer, i, j), words + j * kWordsOfWrite);
 }
 
-/* The same with all that an output may ask for. */
+/*
+** The same with all that an output may ask for; C is in the buffer. Loads come first, and stores
+** last, for these keep their order.
+*/
 template <class Sums>
-DEVICE void write_finished(unsigned buffer, int i, const Output &output, const Unit &unit) {
-  constexpr int kStep = kValuesOfPiece / kWritesOfPiece;
+DEVICE void write_finished(unsigned buffer, int i, const Output &output, const Unit &unit,
+                           unsigned bias) {
   const unsigned thread = thread_of_tile(), value = first_value(i);
-  const int m = unit.m + (int)(plan::c_row(thread) + plan::c_row_step(value));
-  const int n = unit.n + (int)(plan::c_column(thread) + plan::c_column_step(value));
+  const unsigned row = plan::c_row(thread) + plan::c_row_step(value);
+  const unsigned column = plan::c_column(thread) + plan::c_column_step(value);
+  unsigned words[kWritesOfPiece][kWordsOfWrite];
   plan::Compute x[kValuesOfPiece];
-  read_scaled<Sums>(x, i, output.alpha);
+  if constexpr (plan::kReadsC)
 #pragma unroll
-  for (int j = 0; j < kWritesOfPiece; j++)
-    write_values(target_of(buffer, i, j), x, j * kStep, output, m, n, unit.batch);
+    for (int j = 0; j < kWritesOfPiece; j++) read_words(words[j], target_of(buffer, i, j));
+  read_scaled<Sums>(x, i, output.alpha);
+  if constexpr (plan::kReadsC)
+#pragma unroll
+    for (int e = 0; e < kValuesOfPiece; e++)
+      x[e] += output.beta * decode<plan::Element>(words[e / kValuesOfWrite], e % kValuesOfWrite);
+  if constexpr (plan::kBias != plan::kNone) add_bias(x, bias, row, column);
+#pragma unroll
+  for (int e = 0; e < kValuesOfPiece; e++)
+    x[e] = plan::epilogue(x[e], unit.m + (int)(row + plan::c_row_step(e)),
+                          unit.n + (int)(column + plan::c_column_step(e)));
+#pragma unroll
+  for (int j = 0; j < kWritesOfPiece; j++) {
+    encode<plan::Element, kValuesOfWrite>(words[j], x + j * kValuesOfWrite);
+    write_words(target_of(buffer, i, j), words[j]);
+  }
 }
 
 template <class Sums>
-DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit &unit) {
+DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit &unit,
+                        unsigned bias) {
   if constexpr (Sums::kReadsPairs)
     write_pairs<Sums>(buffer, i, output.alpha);
   else
-    write_finished<Sums>(buffer, i, output, unit);
+    write_finished<Sums>(buffer, i, output, unit, bias);
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
 
-constexpr int kRowsOfAtom = plan::c_row_step(plan::kValuesOfAtom); /* until the next one's, if any */
-static_assert(plan::kAtomsM < 3 || plan::c_row_step(2 * plan::kValuesOfAtom) == 2 * kRowsOfAtom,
-              "atoms are as far apart");
-
 /*
-** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from
-** 'first_buffer' on; one is stored by TMA while the next is written, and the last ones while the
-** next tile is multiplied. Before a buffer is written, the barrier of the chunk before says that it
-** has been read.
+** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from the place
+** 'first' on; one is stored by TMA while the next is written, and the last ones while the next tile
+** is multiplied. Before a buffer is written, the barrier of the chunk before says that it has been
+** read; or C's chunk is there, which was asked for after that.
 */
 DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, unsigned warpgroup,
-                       unsigned first_buffer) {
+                       unsigned first) {
   const bool is_leader = threadIdx.x % kWarpgroup == 0;
-  const unsigned leader = thread_of_tile() - threadIdx.x % kWarpgroup;
-  const unsigned buffers = shared + kOutput + warpgroup * plan::D::kBuffers * plan::D::kBufferBytes;
-  int row = unit.m + (int)plan::c_row(leader), chunk = 0; /* of an atom */
+  int row = unit.m + first_row(), chunk = 0; /* of an atom */
+  if constexpr (plan::kBias != plan::kNone) ptx::barrier<kWarpgroup>(1 + warpgroup);
 #pragma unroll 1
   for (int i = 0; i < kChunksOfTile; i++) {
     const int column = unit.n + first_column(chunk);
-    const unsigned buffer =
-        buffers + (first_buffer + i) % plan::D::kBuffers * plan::D::kBufferBytes;
+    const unsigned place = place_after(first, i);
+    const unsigned buffer = buffer_of(shared, warpgroup, place);
+    if constexpr (plan::kReadsC) take_chunk(output, unit, shared, warpgroup, place, row, column);
 #pragma unroll 1
     for (int j = 0; j < kPiecesOfChunk; j++)
-      write_piece<plan::Sums>(buffer, i * kPiecesOfChunk + j, output, unit);
+      write_piece<plan::Sums>(buffer, i * kPiecesOfChunk + j, output, unit,
+                              bias_of(shared, warpgroup));
     tma::fence_stores();
-    if (is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
+    if (!kLoadsC && is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
     ptx::barrier<kWarpgroup>(1 + warpgroup);
-    if (output.is_for_threads(column))
+    if (output.is_for_threads(column)) {
       output.copy(buffer, unit.batch, row, column);
-    else if (is_leader)
+      if constexpr (kLoadsC) ptx::barrier<kWarpgroup>(1 + warpgroup);
+    } else if (is_leader) {
       output.store(buffer, unit.batch, row, column);
+    }
     if (is_leader) tma::commit_stores(); /* an empty group counts too */
+    if constexpr (kLoadsC && kChunksOfTile > plan::D::kBuffers) {
+      const int next = i - 1 + plan::D::kBuffers; /* to the buffer of the chunk before */
+      if (is_leader && i > 0 && next < kChunksOfTile) {
+        tma::wait_stores_read<1>();
+        load_chunk(output, unit, shared, warpgroup, place_after(first, next), next);
+      }
+    }
     chunk++;
     if (plan::kAtomsM > 1 && chunk == plan::D::kChunks) {
       chunk = 0;
@@ -231,10 +192,10 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
   }
 }
 
-/* The buffer with which the next tile starts. */
-DEVICE unsigned next_buffer(unsigned first_buffer) {
-  if constexpr (kChunksOfTile % plan::D::kBuffers == 0)
+/* The place with which the next tile starts. */
+DEVICE unsigned next_place(unsigned first) {
+  if constexpr (kChunksOfTile % kPlaces == 0)
     return 0;
   else
-    return (first_buffer + kChunksOfTile) % plan::D::kBuffers;
+    return place_after(first, kChunksOfTile);
 }

@@ -17,11 +17,6 @@ struct Workspace {
 constexpr int kWords = 4; /* moved at once */
 static_assert(plan::kSplits == 1 || plan::kRegistersOfPiece % kWords == 0, "");
 
-/* This thread among those that have the sums of a tile. */
-DEVICE unsigned thread_of_tile() {
-  return plan::kPingPong ? threadIdx.x % kWarpgroup : threadIdx.x - kWarpgroup;
-}
-
 /* Where a part's sums are: of all threads kWords, then the next. */
 DEVICE unsigned *sums_of_part(const Workspace &workspace, unsigned part, unsigned rank) {
   constexpr unsigned kThreadsOfTile = kReaders * kWarpgroup;

@@ -53,18 +53,20 @@ DEVICE void pass_stages(Place &place, unsigned shared, int stages) {
   }
 }
 
-/* A unit's sums to D, of a part only where it is the last one of its tile to come. Gives the buffer
-** with which the next unit starts. */
+/* A unit's sums to D, of a part only where it is the last one of its tile to come. Gives the place of
+** the next unit's first chunk. */
 template <class Work>
 DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, unsigned rank,
-                           unsigned warpgroup, unsigned buffer) {
+                           unsigned warpgroup, unsigned chunk) {
   const Output &output = work.output(unit);
   if constexpr (plan::kSplits > 1)
-    if (unit.part >= 0 &&
-        !combine<plan::Sums>(work.workspace(), unit, output.m, work.parts(), rank, warpgroup))
-      return buffer;
-  write_tile(output, unit, shared, warpgroup, buffer);
-  return next_buffer(buffer);
+    if (unit.part >= 0) {
+      if (!combine<plan::Sums>(work.workspace(), unit, output.m, work.parts(), rank, warpgroup))
+        return chunk;
+      fetch_early(output, unit, shared, warpgroup, chunk);
+    }
+  write_tile(output, unit, shared, warpgroup, chunk);
+  return next_place(chunk);
 }
 
 /*
@@ -85,7 +87,7 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
     numbers.advance();
     if (kFindsNext && numbers.number < work.count()) next = work.unit(numbers.number, rank);
   };
-  unsigned turns = 0, done = 0, buffer = 0;
+  unsigned turns = 0, done = 0, chunk = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
   while (numbers.number < work.count()) {
     const Unit unit = kFindsNext ? next : work.unit(numbers.number, rank);
@@ -99,12 +101,15 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
     if (!has_rows) pass_stages(place, shared, unit.stages);
     if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, done++);
     const int stages = has_rows ? unit.stages : 0;
-    accumulate<plan::Sums, Work::kIsList>(place, shared, warpgroup, stages, [&] {
+    const auto early = [&] {
+      if (has_rows && unit.part < 0) fetch_early(work.output(unit), unit, shared, warpgroup, chunk);
+    };
+    accumulate<plan::Sums, Work::kIsList>(place, shared, warpgroup, stages, early, [&] {
       if constexpr (plan::kPingPong) pass_turn(shared, warpgroup);
       advance();
     });
     if (!has_rows) continue;
-    buffer = write_unit(work, unit, shared, rank, warpgroup, buffer);
+    chunk = write_unit(work, unit, shared, rank, warpgroup, chunk);
   }
   tma::wait_stores_read<0>(); /* shared memory goes with the block */
 }

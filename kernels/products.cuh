@@ -58,11 +58,12 @@ DEVICE void multiply(unsigned a, unsigned b, bool adds) {
 
 /*
 ** The sums over some stages: MMAs add to what is in the registers only from the second stage on. One
-** is released while the next one's MMAs run; 'meanwhile' is called while the last one's do.
+** is released while the next one's MMAs run; 'early' is called while the first one's do, 'meanwhile'
+** while the last one's do.
 */
-template <class Meanwhile>
+template <class Early, class Meanwhile>
 DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, int stages,
-                           const Meanwhile &meanwhile) {
+                           const Early &early, const Meanwhile &meanwhile) {
   const unsigned part = plan::kPingPong ? 0 : warpgroup;
   const auto a = descriptor<plan::A>(shared, part);
   const auto b = descriptor<plan::B>(shared + kStagesOfB, part);
@@ -72,6 +73,7 @@ DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, in
     mbarrier::wait(full(shared, place.slot), place.parity);
     multiply(a + place.slot * (plan::A::kStageBytes / 16),
              b + place.slot * (plan::B::kStageBytes / 16), i > 0);
+    if (kFetchesEarly && i == 0) early();
     wgmma::wait<kGroupsOfStage>();
     if (i > 0) release(shared, before);
     before = place.slot;
@@ -85,21 +87,26 @@ DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, in
 /*
 ** All of a unit's sums. MMAs of fp8 keep about 13 bits of their sums between each other: after
 ** kPromote stages, if that is not 0, these are added up as f32. The first MMA leaves nothing of what
-** was in its registers. 'meanwhile' is called once, while the last MMAs run, if there are any.
+** was in its registers. 'early' is called once, while the first MMAs run, and 'meanwhile' while the
+** last ones do, if there are any.
 */
-template <class Sums, bool kMayBeEmpty, class Meanwhile>
+template <class Sums, bool kMayBeEmpty, class Early, class Meanwhile>
 DEVICE void accumulate(Place &place, unsigned shared, unsigned warpgroup, int stages,
-                       const Meanwhile &meanwhile) {
+                       const Early &early, const Meanwhile &meanwhile) {
   if constexpr (kMayBeEmpty || plan::kPromote > 0) Sums::clear();
+  if (kFetchesEarly && kMayBeEmpty && stages == 0) early();
   if constexpr (plan::kPromote == 0) {
-    accumulate_run(place, shared, warpgroup, stages, meanwhile);
+    accumulate_run(place, shared, warpgroup, stages, early, meanwhile);
   } else {
     int left = stages;
 #pragma unroll 1
     do {
       const int run = left < plan::kPromote ? left : plan::kPromote;
       left -= run;
-      accumulate_run(place, shared, warpgroup, run, [&] {
+      const auto first = [&] {
+        if (run + left == stages) early();
+      };
+      accumulate_run(place, shared, warpgroup, run, first, [&] {
         if (left == 0) meanwhile();
       });
       if (run > 0) Sums::add_run();

@@ -32,18 +32,6 @@ DEVICE unsigned shared_address(const void *pointer) {
   return address;
 }
 
-DEVICE unsigned load_shared_b8(unsigned address) {
-  unsigned value;
-  asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address));
-  return value;
-}
-DEVICE unsigned load_shared_b16(unsigned address) {
-  unsigned value;
-  asm volatile("{ .reg .b16 h; ld.shared.b16 h, [%1]; cvt.u32.u16 %0, h; }"
-               : "=r"(value)
-               : "r"(address));
-  return value;
-}
 /*
 ** A word of elements that lie apart, 4 / kBytes of them, the first one in the low bits. One asm, for
 ** NVVM takes long over each.
@@ -70,6 +58,24 @@ DEVICE void load_shared(unsigned &value, unsigned address) {
 }
 DEVICE void load_shared(unsigned long long &value, unsigned address) {
   asm volatile("ld.shared.b64 %0, [%1];" : "=l"(value) : "r"(address));
+}
+
+/* 1, 2, 4 or 8 bytes, as words; fewer than 4 fill the low bits. */
+template <int kBytes>
+DEVICE void load_shared(unsigned *words, unsigned address) {
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8, "");
+  if constexpr (kBytes == 1)
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(words[0]) : "r"(address));
+  else if constexpr (kBytes == 2)
+    asm volatile("{ .reg .b16 h; ld.shared.b16 h, [%1]; cvt.u32.u16 %0, h; }"
+                 : "=r"(words[0])
+                 : "r"(address));
+  else if constexpr (kBytes == 4)
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[0]) : "r"(address));
+  else
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(words[0]), "=r"(words[1])
+                 : "r"(address));
 }
 
 /* Of 1, 2, 4, 8 or 16 bytes, as words. Seen by other threads after a barrier. */

@@ -16,13 +16,25 @@ constexpr int kTilesAtOnce = plan::kPingPong ? plan::kConsumers : 1;
 constexpr int kReaders = plan::kConsumers / kTilesAtOnce; /* of a stage */
 constexpr int kTurns = plan::kPingPong ? plan::kConsumers : 0;
 
-/* Stages of A, stages of B, output buffers of each consumer, barriers, notes. */
+/* Of a tile's bias. */
+constexpr int kBiasElements = plan::kBias == plan::kPerRow      ? plan::kBlockM
+                              : plan::kBias == plan::kPerColumn ? plan::kBlockN
+                                                                : 0;
+constexpr unsigned kBiasBytes = kBiasElements * sizeof(plan::Element::Bits);
+
+constexpr bool kLoadsC = plan::kReadsC && plan::D::kByTma;            /* by TMA, as it stores D */
+constexpr bool kFetchesEarly = kLoadsC || plan::kBias != plan::kNone; /* as a tile starts */
+constexpr int kAllBuffers = plan::kConsumers * plan::D::kBuffers;
+
+/* Stages of A, stages of B, output buffers of each consumer, a bias for each, barriers, notes. */
 constexpr unsigned kStagesOfB = plan::kStages * plan::A::kStageBytes;
 constexpr unsigned kOutput = kStagesOfB + plan::kStages * plan::B::kStageBytes;
-constexpr unsigned kFull = kOutput + plan::kConsumers * plan::D::kBuffers * plan::D::kBufferBytes;
+constexpr unsigned kBiases = kOutput + kAllBuffers * plan::D::kBufferBytes;
+constexpr unsigned kFull = kBiases + plan::kConsumers * kBiasBytes;
 constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
 constexpr unsigned kTurn = kEmpty + plan::kStages * mbarrier::kBytes;
-constexpr unsigned kNoteWritten = kTurn + kTurns * mbarrier::kBytes;
+constexpr unsigned kLoaded = kTurn + kTurns * mbarrier::kBytes;
+constexpr unsigned kNoteWritten = kLoaded + (kLoadsC ? kAllBuffers : 0) * mbarrier::kBytes;
 constexpr unsigned kNoteRead = kNoteWritten + plan::kNotes * mbarrier::kBytes;
 constexpr unsigned kNote = kNoteRead + plan::kNotes * mbarrier::kBytes;
 constexpr unsigned kNoteBytes = 4;
@@ -32,8 +44,14 @@ static_assert(kNote + plan::kNotes * kNoteBytes == plan::kSharedBytes, "");
 static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 == 0 &&
                   plan::D::kBufferBytes % 1024 == 0,
               "swizzles repeat after 1024 bytes");
+static_assert(kBiasBytes % 16 == 0, "barriers are aligned");
 
 using Place = Ring<plan::kStages>; /* among the stages */
+
+/* This thread among those that have the sums of a tile. */
+DEVICE unsigned thread_of_tile() {
+  return plan::kPingPong ? threadIdx.x % kWarpgroup : threadIdx.x - kWarpgroup;
+}
 
 /* 'shared' is where the block's shared memory starts. */
 DEVICE unsigned full(unsigned shared, unsigned stage) {
@@ -44,6 +62,13 @@ DEVICE unsigned empty(unsigned shared, unsigned stage) {
 }
 DEVICE unsigned turn(unsigned shared, unsigned warpgroup) {
   return shared + kTurn + warpgroup * mbarrier::kBytes;
+}
+/* A chunk of C is in that buffer of the warpgroup's. */
+DEVICE unsigned loaded(unsigned shared, unsigned warpgroup, unsigned slot) {
+  return shared + kLoaded + (warpgroup * plan::D::kBuffers + slot) * mbarrier::kBytes;
+}
+DEVICE unsigned bias_of(unsigned shared, unsigned warpgroup) {
+  return shared + kBiases + warpgroup * kBiasBytes;
 }
 
 DEVICE unsigned note_written(unsigned shared, unsigned slot) {
@@ -60,6 +85,8 @@ DEVICE void init_barriers(unsigned shared) {
     mbarrier::init(empty(shared, stage), kReaders * kCluster);
   }
   for (int i = 0; i < kTurns; i++) mbarrier::init(turn(shared, i), 1);
+  if constexpr (kLoadsC)
+    for (int i = 0; i < kAllBuffers; i++) mbarrier::init(loaded(shared, 0, i), 1);
   for (int slot = 0; slot < plan::kNotes; slot++) {
     mbarrier::init(note_written(shared, slot), 1);
     mbarrier::init(note_read(shared, slot), plan::kConsumers * kWarpgroup);

@@ -65,7 +65,7 @@ local function count_wrong(c, A, B, old, D, bias)
   for l = 0, size(D, 2) - 1 do
     for n = 0, size(D, 1) - 1 do
       for m = 0, size(D, 0) - 1 do
-        local x = alpha * sum(A, B, m, n, l) + (c.beta or 0) * old(m, n, l)
+        local x = alpha * sum(A, B, m, n, l) + (c.beta or 0) * element(old, m, n, l)
         if bias then x = x + bias(c.bias == "row" and m or n) end
         if c.host_epilogue then x = c.host_epilogue(x, m, n) end
         rounded[0] = x
@@ -105,9 +105,11 @@ local function run_plan(c, plan, A, B, target, options, is_moved)
   plan:run(A, B, target, options)
 end
 
+-- c.read: the layout of a C that is not D.
 local function run_gemm(c, there, back)
   local A, B, C = matrices(c)
   local before, old = copy_of(C)
+  if c.read then old = fill(make_tensor(c.types[4], lutile.parse(c.read))) end
   local bias = c.bias and fill(make_tensor(c.types[4], c.bias == "row" and c.m or c.n))
   local plan = lutile.plan.gemm { A = A, B = B, C = C, dtype = c.types[1], dtype_b = c.types[2],
     acc = c.types[3], beta = c.beta ~= nil, bias = c.bias, arch = c.arch or 89, tile = c.tile,
@@ -118,8 +120,9 @@ local function run_gemm(c, there, back)
   local function scale(i)
     return c.scales and there(fill_with(make_tensor("f32", 1), c.scales[i]))
   end
-  run_plan(c, plan, there(A), there(B), D, { alpha = c.alpha, beta = c.beta,
-    bias = bias and there(bias), scale_a = scale(1) or nil, scale_b = scale(2) or nil }, D ~= C)
+  run_plan(c, plan, there(A), there(B), c.read and there(old) or D, { alpha = c.alpha,
+    beta = c.beta, D = D, bias = bias and there(bias), scale_a = scale(1) or nil,
+    scale_b = scale(2) or nil }, D ~= C)
   D = back(D)
   local wrong, touched = count_wrong(c, A, B, old, D, bias), count_touched(D, before)
   if wrong == 0 and touched == 0 then return "right" end
@@ -293,6 +296,15 @@ M.hopper = {
   { types = F16, m = 130, n = 136, k = 72, majors = KK, why = "edges" },
   { types = F16_OUT, m = 200, n = 304, k = 136, majors = { "row", "row", "column" }, padding = 8,
     why = "contiguous along m and n" },
+  { types = F16_OUT, m = 150, n = 264, k = 40, majors = KK, beta = 2, bias = "column", batches = 2,
+    read = "(150,264,2):(272,1,40896)", why = "C in other strides than D" },
+  { types = F16_OUT, m = 150, n = 264, k = 40, majors = KK, beta = 2, read = "(150,264):(265,1)",
+    copies = true, why = "C that TMA does not take" },
+  { types = F16_OUT, m = 40, n = 72, k = 40, majors = { "k", "k", "row" }, beta = 0.5,
+    read = "(40,72):(1,0)", copies = true, why = "one column of C for all" },
+  { types = F16, m = 72, n = 136, k = 40, majors = KK, batches = 2, layouts = { "(72,40):(40,1)",
+      "(136,40):(40,1)", "(72,136,2):(136,1,9792)" }, beta = 2, read = "(72,136):(136,1)",
+    copies = true, why = "one C for all batches" },
   { types = BF16_OUT, m = 72, n = 131, k = 24, majors = { "k", "row", "column" },
     padding = { 0, 5, 5 }, why = "rows of D that end within 16 bytes" },
   { types = F16, m = 136, n = 72, k = 64, majors = { "k", "k", "row" }, beta = 0.5, alpha = 2,

@@ -259,8 +259,6 @@ T read(unsigned address) {
   memcpy(&x, emulator::place(address, sizeof x), sizeof x);
   return x;
 }
-inline unsigned load_shared_b8(unsigned address) { return read<uint8_t>(address); }
-inline unsigned load_shared_b16(unsigned address) { return read<uint16_t>(address); }
 template <int kBytes>
 unsigned gather_shared(const unsigned *addresses) {
   unsigned word = 0;
@@ -272,6 +270,12 @@ unsigned gather_shared(const unsigned *addresses) {
 inline void load_shared(unsigned &value, unsigned address) { value = read<unsigned>(address); }
 inline void load_shared(unsigned long long &value, unsigned address) {
   value = read<unsigned long long>(address);
+}
+
+template <int kBytes>
+void load_shared(unsigned *words, unsigned address) {
+  words[0] = 0;
+  memcpy(words, emulator::place(address, kBytes), kBytes);
 }
 
 template <int kBytes>

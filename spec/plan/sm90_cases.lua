@@ -144,11 +144,11 @@ local MATRICES = { "A", "B", "C", "D", "bias" }
 local function packed_maps(p, data, cuda)
   for _, name in ipairs(MATRICES) do upload(data[name], cuda) end
   local maps = p:maps { A = data.A.layout, B = data.B.layout,
-    D = p.D.by_tma and data.D.layout or nil }
-  maps.D = maps.D or maps.A -- not read
+    C = p:loads_c() and data.C.layout or nil, D = p.D.by_tma and data.D.layout or nil }
   local list = {}
-  for i, name in ipairs { "A", "B", "D" } do
-    list[i] = pack_map(maps[name], data[name].address, p[name].bytes)
+  for i, name in ipairs { "A", "B", "C", "D" } do
+    local map = maps[name] or maps.A -- not read
+    list[i] = pack_map(map, data[name].address, p[name == "C" and "D" or name].bytes)
   end
   return list
 end
@@ -177,7 +177,8 @@ end
 
 local function pack_group(case, p, data, cuda)
   local fields, maps = gemm_sm90.GROUP, table.concat(packed_maps(p, data, cuda))
-  assert(fields.A == 0 and fields.B == 128 and fields.D == 256 and fields.addresses == #maps)
+  assert(fields.A == 0 and fields.B == 128 and fields.C == 256 and fields.D == 384)
+  assert(fields.addresses == #maps)
   local numbers = { data.D.address, data.C.address, data.bias.address }
   for _, m in ipairs { data.D, data.C } do
     table.move(p:strides(m.layout), 1, 4, #numbers + 1, numbers)
@@ -295,6 +296,17 @@ M.emulated = {
     bias = "column", scales = true }, { blocks = 5, times = 2 }),
   case("the largest, shared, and C", 260, 200, 70, { dtype = "bf16", out = "bf16",
     tile = { 256, 192 }, reads_c = true }, { blocks = 1 }),
+  case("C in fewer buffers than chunks, tile after tile", 140, 530, 70, { dtype = "f16",
+    out = "f16", tile = { 128, 256 }, reads_c = true }, { blocks = 1, batches = 2 }),
+  case("C in three buffers, in turn, bias by row", 260, 390, 140, { dtype = "bf16", out = "bf16",
+    tile = { 128, 192 }, ping_pong = true, reads_c = true, buffers = 3, bias = "row" },
+    { blocks = 1 }),
+  case("C that threads bring, in turn, to fewer lines than they take at once", 140, 70, 70,
+    { dtype = "f16", out = "f16", tile = { 128, 96 }, ping_pong = true, reads_c = true,
+    d_align = 8 }, { blocks = 1, batches = 2 }),
+  case("C of single elements by threads, in parts", 70, 45, 300, { dtype = "f16", out = "f16",
+    tile = { 64, 96 }, splits = 3, least_stages = 1, reads_c = true, d_align = 2 },
+    { blocks = 4, times = 2 }),
   case("lines that TMA does not store", 70, 101, 70, { dtype = "f16", out = "f16",
     tile = { 64, 96 }, d_align = 2 }, { batches = 2 }),
   case("lines of 8 bytes", 70, 102, 70, { dtype = "f16", out = "f16", tile = { 64, 64 },

@@ -1,7 +1,8 @@
 /*
 ** The files of lua/lutile and kernels, kept in the binary, so that a module or a command that was
 ** copied elsewhere finds them. Their table is made at build time, with the texts of each group of
-** files compressed by gzip, one behind the other; modules have the comments alone that help shows.
+** files compressed by gzip, one behind the other; modules have the comments alone that help shows,
+** kernels' headers none.
 */
 #ifndef LUTILE_LUA_EMBEDDED_H
 #define LUTILE_LUA_EMBEDDED_H

@@ -28,6 +28,7 @@ local WARPGROUP = 128
 local ROWS = 64 -- of a warpgroup's MMA
 local BARRIER_BYTES = 8
 local NOTES, NOTE_BYTES = 8, 4 -- of a list's units: what a block's producer has drawn
+local FEWEST_BUFFERS, MOST_BUFFERS = 2, 4 -- of the output
 local SHARED_LIMIT = 227 * 1024 -- CUDA C++ Programming Guide, compute capability 9.0
 
 local function fail(message, ...) error(message:format(...), 0) end
@@ -182,6 +183,9 @@ function Plan:suits_fast_compile()
   return is_plain and self.atoms * of_atom > FEW_SUMS
 end
 
+-- Whether TMA loads C, as it stores D.
+function Plan:loads_c() return self.reads_c and self.D.by_tma end
+
 -- ---- For a launch ------------------------------------------------------------------------------
 
 Plan.maps = tma.maps
@@ -194,9 +198,10 @@ function Plan:strides(layout)
 end
 
 -- A group in the table of a grouped launch: bytes in all, and where its fields are: the maps of A,
--- B and D; the addresses of D, C and the bias; the strides of D and of C, four each; m, n, k as
+-- B, C and D; the addresses of D, C and the bias; the strides of D and of C, four each; m, n, k as
 -- s32.
-M.GROUP = { bytes = 512, A = 0, B = 128, D = 256, addresses = 384, strides = 408, sizes = 472 }
+M.GROUP = { bytes = 640, A = 0, B = 128, C = 256, D = 384, addresses = 512, strides = 536,
+  sizes = 600 }
 
 -- For groups {m, n, k}: the clusters' tiles before each, and in all; a grouped launch takes them as
 -- s32, and as many blocks as for other launches.
@@ -289,17 +294,44 @@ local function check_options(p)
   end
 end
 
--- As many stages as fit, unless the options say how many.
-local function find_shared_bytes(p)
-  local stage = p.A.stage_bytes + p.B.stage_bytes + 2 * BARRIER_BYTES
-  local rest = p.consumers * p.D.buffers * p.D.buffer_bytes
+-- Of a tile's elements of the bias.
+local function bytes_of_bias(p)
+  return p.bias and p.tile[p.bias == "row" and 1 or 2] * p.D.bytes or 0
+end
+
+local function bytes_of_stage(p) return p.A.stage_bytes + p.B.stage_bytes + 2 * BARRIER_BYTES end
+
+-- Of all else in shared memory, with so many buffers of the output.
+local function bytes_beside_stages(p, buffers)
+  local buffer = p.D.buffer_bytes + (p:loads_c() and BARRIER_BYTES or 0)
+  return p.consumers * (buffers * buffer + bytes_of_bias(p))
     + (p.ping_pong and p.consumers or 0) * BARRIER_BYTES
     + p.notes * (2 * BARRIER_BYTES + NOTE_BYTES)
-  p.stages = p.stages or (SHARED_LIMIT - rest) // stage
+end
+
+-- As many stages as fit beside so many buffers.
+local function most_stages(p, buffers)
+  return (SHARED_LIMIT - bytes_beside_stages(p, buffers)) // bytes_of_stage(p)
+end
+
+-- Two buffers: one is written while the other is stored. More where C comes to them ahead of time,
+-- as far as they cost no stage.
+local function choose_buffers(p)
+  if p.buffers or not p:loads_c() then return end
+  for buffers = MOST_BUFFERS, FEWEST_BUFFERS, -1 do
+    p.D.buffers = buffers
+    if most_stages(p, buffers) >= p.stages then return end
+  end
+end
+
+-- As many stages as fit, unless the options say how many.
+local function find_shared_bytes(p)
+  p.stages = p.stages or most_stages(p, p.buffers or FEWEST_BUFFERS)
   if p.stages < 2 then
     fail("stages is %d, where one is loaded while another is multiplied: 2 at least", p.stages)
   end
-  p.shared_bytes = p.stages * stage + rest
+  choose_buffers(p)
+  p.shared_bytes = p.stages * bytes_of_stage(p) + bytes_beside_stages(p, p.D.buffers)
   if p.shared_bytes > SHARED_LIMIT then
     fail("%d stages need %d bytes of shared memory, where a block has %d", p.stages,
       p.shared_bytes, SHARED_LIMIT)

@@ -142,6 +142,13 @@ function M.mode_now(m, mode)
   return { extent = number(m[mode].extent), stride = number(m[mode].stride) }
 end
 
+-- Where the elements of a tensor on a device start; refused by name where its memory was freed.
+function M.address(name, t)
+  local there, start = pcall(t.data.address, t.data)
+  if not there then fail("%s: the tensor's memory was freed", name) end
+  return start + t.offset * M.BITS[t.dtype] // 8
+end
+
 local function check_type(m, planned)
   if m.dtype ~= planned.dtype then
     fail("%s has elements of %s, and the plan is for %s", m.name, m.dtype, planned.dtype)

@@ -87,20 +87,13 @@ local function on_device(x, target, f)
   cuda.copy(moved[target], tensors[target])
 end
 
--- Where the elements of a tensor on a device start; refused by name where its memory was freed.
-function M.address(name, t)
-  local there, start = pcall(t.data.address, t.data)
-  if not there then fail("%s: the tensor's memory was freed", name) end
-  return start + t.offset * matrix.BITS[t.dtype] // 8
-end
-
 -- The matrices of tensors, by name, and the addresses of those that are on a device.
 local function matrices_of(tensors, names, is_there)
   local m, addresses = {}, {}
   for _, name in ipairs(names) do
     local t = tensors[name]
     m[name] = matrix.new(name, t, t.dtype)
-    addresses[name] = is_there and M.address(name, t) or nil
+    addresses[name] = is_there and matrix.address(name, t) or nil
     if m[name].packed then addresses[name] = nil end
   end
   return m, addresses

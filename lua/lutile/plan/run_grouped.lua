@@ -5,6 +5,7 @@ local matrix = require "lutile.plan.matrix"
 local problem = require "lutile.plan.problem"
 local run = require "lutile.plan.run"
 local tile = require "lutile.plan.tile"
+local tma = require "lutile.plan.tma"
 
 local M = {}
 
@@ -94,20 +95,20 @@ end
 local GROUP = require "lutile.plan.gemm_sm90".GROUP
 
 local function address(g, i, name)
-  return g[name] and run.address(("%s of group %d"):format(name, i), g[name]) or 0
+  return g[name] and matrix.address(("%s of group %d"):format(name, i), g[name]) or 0
 end
 
--- The maps of A, B and D as bytes, one after the other. What the kernel will not read, of products
--- without k and where threads write D, has some other map's.
+-- The maps of A, B, C and D as bytes, one after the other. What the kernel will not read, of
+-- products without k or C and where threads write D, has some other map's.
 local function pack_maps(cuda, p, tensors, layouts, k)
   local wanted = { A = k > 0 and layouts.A or nil, B = k > 0 and layouts.B or nil,
-    D = p.shared.D.by_tma and layouts.D or nil }
+    C = p.shared:loads_c() and layouts.C or nil, D = p.shared.D.by_tma and layouts.D or nil }
   local bytes = {}
   for role, desc in pairs(p.shared:maps(wanted)) do
     bytes[role] = cuda.tensor_map(desc, tensors[role]):bytes()
   end
   local any = bytes.A or bytes.D or ("\0"):rep(128)
-  return (bytes.A or any) .. (bytes.B or any) .. (bytes.D or any)
+  return (bytes.A or any) .. (bytes.B or any) .. (bytes.C or any) .. (bytes.D or any)
 end
 
 -- m and n are extents in the kernel's roles.
@@ -126,7 +127,7 @@ local function check_reach(name, t, modes)
     local reach = (mode.extent - 1) * mode.stride
     if reach < 0 then first = first + reach else last = last + reach end
   end
-  run.address(name, t) -- there is some
+  matrix.address(name, t) -- there is some
   local count = t.data:size() // matrix.BYTES[t.dtype]
   if first < 0 or last >= count then
     fail("%s reaches from element %d to %d, where its memory has %d", name, first, last, count)
@@ -145,8 +146,16 @@ local function check_reaches(p, g, i, c, d)
   end
 end
 
--- A product as the kernel reads it, and its extents; nil where D is empty.
-local function pack_group(cuda, p, g, i)
+-- C as the kernel reads it, its matrix, and what copies it there before each launch, if need be.
+local function c_of(cuda, p, g, i, c, d, stream)
+  if not p.shared:loads_c() then return g.C, c end
+  return tma.readable_c(p.shared, cuda, { C = g.C, D = g.D or g.C }, { C = c, D = d },
+    address(g, i, "C"), stream)
+end
+
+-- A product as the kernel reads it, its extents, and what is to be done before a launch, if
+-- anything is; nil where D is empty.
+local function pack_group(cuda, p, g, i, stream)
   local a, b, c, d = p:roles_of(g, i)
   local m, n = matrix.extents(d)
   local _, k = matrix.extents(a)
@@ -159,17 +168,19 @@ local function pack_group(cuda, p, g, i)
     address(g, i, "B")
   end
   local left, right, new = g.A, g.B, g.D or g.C
+  local old, matrix_c, before = c_of(cuda, p, g, i, c, d, stream)
   if p.shared.form.transposed then left, right = right, left end
   local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
-    C = matrix.plain_layout(c), D = matrix.plain_layout(d) }
-  local numbers = { address(g, i, g.D and "D" or "C"), address(g, i, "C"), address(g, i, "bias") }
+    C = matrix.plain_layout(matrix_c), D = matrix.plain_layout(d) }
+  local numbers = { address(g, i, g.D and "D" or "C"),
+    matrix.address(("C of group %d"):format(i), old), address(g, i, "bias") }
   for _, name in ipairs { "D", "C" } do
     table.move(p.shared:strides(layouts[name]), 1, 4, #numbers + 1, numbers)
   end
-  local text = pack_maps(cuda, p, { A = left, B = right, D = new }, layouts, k)
+  local text = pack_maps(cuda, p, { A = left, B = right, C = old, D = new }, layouts, k)
     .. string.pack("<i8i8i8 i8i8i8i8 i8i8i8i8", table.unpack(numbers))
     .. string.pack("<i4i4i4", m, n, k)
-  return text .. ("\0"):rep(GROUP.bytes - #text), { m, n, k }
+  return text .. ("\0"):rep(GROUP.bytes - #text), { m, n, k }, before
 end
 
 -- Bytes in a device's memory.
@@ -208,21 +219,22 @@ local function by_k(one, other)
 end
 
 -- The groups that have a D, as the kernel reads them, in the order in which it takes them: the
--- table as bytes, and the sizes of each.
-local function pack(cuda, p, groups)
-  local packed, texts, sizes = {}, {}, {}
+-- table as bytes, the sizes of each, and what is to be done before a launch.
+local function pack(cuda, p, groups, stream)
+  local packed, texts, sizes, before = {}, {}, {}, {}
   for i, g in ipairs(groups) do
-    local text, size = pack_group(cuda, p, g, i)
+    local text, size, first = pack_group(cuda, p, g, i, stream)
     packed[#packed + 1] = text and { text = text, size = size, number = i }
+    before[#before + 1] = first
   end
   table.sort(packed, by_k)
   for i, one in ipairs(packed) do texts[i], sizes[i] = one.text, one.size end
-  return table.concat(texts), sizes
+  return table.concat(texts), sizes, before
 end
 
 -- A function that launches the kernel for all groups.
 local function prepare_shared(cuda, p, groups, options)
-  local packed, sizes = pack(cuda, p, groups)
+  local packed, sizes, before = pack(cuda, p, groups, options.stream)
   if #sizes == 0 then return function() end end
   local shared, device = p.shared, groups[1].A.data:device()
   local first = shared:first_tiles(sizes)
@@ -239,6 +251,7 @@ local function prepare_shared(cuda, p, groups, options)
     local freed = driver.first_freed(memory)
     if freed then fail("%s: the tensor's memory was freed", names[freed]) end
     if options.stream then options.stream:keep(memory) end
+    for _, f in ipairs(before) do f() end
     launch(table_of_groups, firsts, #sizes, counter, alpha, beta)
   end
 end

@@ -71,16 +71,34 @@ function M.obstacle(p, m)
   return obstacle(m, M.layout_of(p, m), function(x) return x end)
 end
 
--- Refuses a matrix that does not have what the plan took for granted of 'planned'; 'address' is the
--- tensor's, if it is on a device.
+-- Why TMA cannot take the matrix of a run; 'address' is the tensor's, if it is on a device.
+local function obstacle_now(p, m, address)
+  local why = obstacle(m, M.layout_of(p, m), matrix.number)
+  if why or not address or address % UNIT == 0 then return why end
+  return ("%s starts at address 0x%x, and TMA takes multiples of %d bytes"):format(m.name, address,
+    UNIT)
+end
+
+-- Refuses a matrix that does not have what the plan took for granted of 'planned'.
 function M.check_fits(p, m, planned, address)
   matrix.check_unit(m, planned)
-  local why = obstacle(m, M.layout_of(p, m), matrix.number)
-  if not why and address and address % UNIT ~= 0 then
-    why = ("%s starts at address 0x%x, and TMA takes multiples of %d bytes"):format(m.name, address,
-      UNIT)
-  end
+  local why = obstacle_now(p, m, address)
   if why then error(why .. " (a plan for this tensor would do)", 0) end
+end
+
+-- C and its matrix as TMA takes them: D's, to which a function copies C before each launch, where C
+-- lies as TMA does not take it, or one batch of it is all of D's. t and m: tensors and matrices by
+-- name.
+function M.readable_c(p, cuda, t, m, address, stream)
+  local _, _, batches = matrix.extents(m.D)
+  local _, _, count = matrix.extents(m.C)
+  if count == batches and not obstacle_now(p, m.C, address) then return t.C, m.C end
+  local from = t.C
+  if count ~= batches then
+    from = lutile.make_tensor(from, lutile.make_layout(from.layout[0], from.layout[1],
+      lutile.make_layout(batches, 0)))
+  end
+  return t.D, m.D, cuda.prepare_copy(from, t.D, stream)
 end
 
 -- Refuses A and B of other batches than the plan's.
@@ -95,11 +113,12 @@ function M.check_batches(p, m, batches)
   end
 end
 
--- What cuTensorMapEncodeTiled takes for matrices of these layouts, by its names, by theirs.
+-- What cuTensorMapEncodeTiled takes for matrices of these layouts, by its names, by theirs. C goes
+-- by the boxes of D.
 function M.maps(p, layouts)
   local maps = {}
   for name, layout in pairs(layouts) do
-    local o = p[name]
+    local o = p[name == "C" and "D" or name]
     maps[name] = tma_modes.encode(o.modes, layout, o.bytes)
     for field, value in pairs(o.tma.desc) do maps[name][field] = value end
   end

@@ -1,0 +1,112 @@
+/*
+** What gemm_sm90 writes, and what it adds to its sums, in global memory: D, C and the bias; and how
+** chunks go there and come from there. The plan comes before.
+*/
+#pragma once
+
+#include "stages.cuh"
+#include "tma.cuh"
+
+constexpr int kElementBytes = sizeof(plan::Element::Bits);
+
+/* D, and C and the bias, which are added to the sums times alpha. */
+struct Output {
+  const tma::Map *map, *map_of_c;
+  plan::Element::Bits *d;
+  const plan::Element::Bits *c, *bias;
+  plan::Strides d_strides, c_strides;
+  int m, n;
+  plan::Compute alpha, beta;
+
+  /*
+  ** Whether threads write the chunk: where TMA does not take D, or rows end inside of the chunk and
+  ** of 16 bytes that TMA writes as a whole.
+  */
+  DEVICE bool is_for_threads(int column) const {
+    constexpr int kUnit = 16 / kElementBytes;
+    if constexpr (!plan::D::kByTma || plan::D::kEndsInUnits) return !plan::D::kByTma;
+    return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
+  }
+
+  /* A chunk of D by TMA, by one thread. */
+  DEVICE void store(unsigned buffer, int batch, int row, int column) const {
+#pragma unroll
+    for (unsigned i = 0; i < plan::D::kBoxes; i++)
+      tma::store(*map, plan::D::corner(row + (int)plan::D::box_row(i), column, batch),
+                 buffer + plan::D::box(i));
+  }
+
+  /* The same chunk of C; its bytes count at the barrier. */
+  DEVICE void load(unsigned buffer, unsigned barrier, int batch, int row, int column) const {
+#pragma unroll
+    for (unsigned i = 0; i < plan::D::kBoxes; i++)
+      tma::load(buffer + plan::D::box(i), *map_of_c,
+                plan::D::corner(row + (int)plan::D::box_row(i), column, batch), barrier);
+  }
+
+  /* What of a chunk is inside of D, by all threads of a warpgroup. */
+  DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
+#pragma unroll(plan::D::kByTma ? 1 : 4)
+    for (unsigned i = first_element(); i < plan::D::kChunkElements; i += kNextElement) {
+      const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
+      if (y >= m || x >= n) continue;
+      plan::Element::Bits *to = d + plan::D::offset(y, x, batch, d_strides);
+      if (x + kVector <= n)
+        put<kVector>(to, buffer + plan::D::element(i));
+      else
+        for (int e = 0; x + e < n; e++) put<1>(to + e, buffer + plan::D::element(i + e));
+    }
+  }
+
+  /* The same of C, to the buffer; some loads at once, for they take long. */
+  DEVICE void fetch(unsigned buffer, int batch, int row, int column) const {
+#pragma unroll 1
+    for (unsigned i = first_element(); i < plan::D::kChunkElements; i += kAtOnce * kNextElement) {
+      unsigned words[kAtOnce][kWordsOf<kVector>];
+#pragma unroll
+      for (unsigned j = 0; j < kAtOnce; j++) {
+        const unsigned at = i + j * kNextElement;
+        const int y = row + (int)(at / kColumns), x = column + (int)(at % kColumns);
+        ptx::load_global_if<kVector * kElementBytes>(
+            at < plan::D::kChunkElements && y < m && x + kVector <= n, words[j],
+            c + plan::D::offset(y, x, batch, c_strides));
+      }
+#pragma unroll
+      for (unsigned j = 0; j < kAtOnce; j++) {
+        const unsigned at = i + j * kNextElement;
+        const int y = row + (int)(at / kColumns), x = column + (int)(at % kColumns);
+        if (at >= plan::D::kChunkElements || y >= m || x >= n) continue;
+        if (x + kVector <= n)
+          ptx::store_shared<kVector * kElementBytes>(buffer + plan::D::element(at), words[j]);
+        else
+          for (int e = 0; x + e < n; e++)
+            get(buffer + plan::D::element(at + e), c + plan::D::offset(y, x, batch, c_strides) + e);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kColumns = plan::D::kChunkColumns, kVector = plan::D::kVector;
+  static constexpr unsigned kNextElement = kWarpgroup * kVector;
+  /* Vectors of a thread: fewer where it has few registers beside those of sums. */
+  static constexpr unsigned kAtOnce = plan::kRegistersOfPiece < 16 ? 1 : 4;
+
+  template <int kElements>
+  static constexpr int kWordsOf = kElements *kElementBytes < 4 ? 1 : kElements *kElementBytes / 4;
+
+  /* Of a chunk, row by row, that a thread copies. */
+  static DEVICE unsigned first_element() { return threadIdx.x % kWarpgroup * kVector; }
+
+  template <int kElements>
+  static DEVICE void put(plan::Element::Bits *to, unsigned from) {
+    unsigned words[kWordsOf<kElements>];
+    ptx::load_shared<kElements * kElementBytes>(words, from);
+    ptx::store_global<kElements * kElementBytes>(to, words);
+  }
+
+  static DEVICE void get(unsigned to, const plan::Element::Bits *from) {
+    unsigned word;
+    ptx::load_global<kElementBytes>(&word, from);
+    ptx::store_shared<kElementBytes>(to, &word);
+  }
+};
