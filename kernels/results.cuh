@@ -55,10 +55,25 @@ struct Elements {
 };
 
 using Run = epilogue::Run<plan::Element, plan::kRun>;
+using Single = epilogue::Run<plan::Element, 1>;
+constexpr unsigned kRunsOfPiece = kValuesOfPiece / plan::kRun;
+
+/* What is added to a run of sums: elements of C, and of the bias, one for all or one for each. */
+struct Addends {
+  Run c;
+  Single bias[plan::kBias == plan::kPerColumn ? plan::kRun : 1];
+
+  DEVICE plan::Compute c_at(int e) const { return (plan::Compute)plan::Element::decode(c.get(e)); }
+  DEVICE plan::Compute bias_at(int e) const {
+    const int i = plan::kBias == plan::kPerColumn ? e : 0;
+    return (plan::Compute)plan::Element::decode(bias[i].get(0));
+  }
+};
 
 /*
 ** From sums to D. A piece is so many whole atoms that its values lie from its first one as those of
-** piece 0 do from theirs.
+** piece 0 do from theirs. Nothing here branches, so that loads and stores overlap; all loads of a
+** piece come before its stores, for the compiler leaves them in their order.
 */
 struct Epilogue {
   Elements c, d;
@@ -67,44 +82,55 @@ struct Epilogue {
   int row, column; /* of the thread's first value */
   int m, n;
 
-  DEVICE plan::Compute bias_at(int i, bool is_inside) const {
-    auto bits = epilogue::Run<plan::Element, 1>::load_if(is_inside, bias + i * kElementBytes).get(0);
-    return (plan::Compute)plan::Element::decode(bits);
+  /* Of a run whose first element is at 'rows', 'columns' from the thread's. */
+  DEVICE bool is_inside(int rows, int columns) const {
+    return row + rows < m && column + columns < n;
   }
 
-  /*
-  ** A run of sums to its place in D: from value 'first' of a piece on, whose first one is at 'rows',
-  ** 'columns' from the thread's. Nothing here branches, so that the runs' loads and stores overlap.
-  */
-  DEVICE void write(const Piece &piece, unsigned first, int rows, int columns) const {
-    rows += (int)plan::c_row_step(first);
-    columns += (int)plan::c_column_step(first);
-    const bool is_inside = row + rows < m && column + columns < n;
-    Run old;
-    if constexpr (plan::kReadsC) old = Run::load_if(is_inside, c.at(rows, columns));
+  DEVICE Addends load(int rows, int columns) const {
+    const bool is_there = is_inside(rows, columns);
+    Addends addends;
+    if constexpr (plan::kReadsC) addends.c = Run::load_if(is_there, c.at(rows, columns));
+    if constexpr (plan::kBias == plan::kPerRow)
+      addends.bias[0] = Single::load_if(is_there, bias + (row + rows) * kElementBytes);
+    if constexpr (plan::kBias == plan::kPerColumn)
+#pragma unroll
+      for (int e = 0; e < plan::kRun; e++)
+        addends.bias[e] = Single::load_if(is_there, bias + (column + columns + e) * kElementBytes);
+    return addends;
+  }
+
+  /* A run of sums, from value 'first' of a piece on, to its place in D. */
+  DEVICE void write(const Piece &piece, unsigned first, int rows, int columns,
+                    const Addends &addends) const {
     plan::Compute values[plan::kRun];
 #pragma unroll
     for (int e = 0; e < plan::kRun; e++) {
       plan::Compute x = (plan::Compute)value_of(piece, first + e);
       x *= alpha;
-      if constexpr (plan::kReadsC) x += beta * (plan::Compute)plan::Element::decode(old.get(e));
-      if constexpr (plan::kBias == plan::kPerRow) x += bias_at(row + rows, is_inside);
-      if constexpr (plan::kBias == plan::kPerColumn) x += bias_at(column + columns + e, is_inside);
+      if constexpr (plan::kReadsC) x += beta * addends.c_at(e);
+      if constexpr (plan::kBias != plan::kNone) x += addends.bias_at(e);
       values[e] = plan::epilogue(x, row + rows, column + columns + e);
     }
-    Run::encode(values).store_if(is_inside, d.at(rows, columns));
+    Run::encode(values).store_if(is_inside(rows, columns), d.at(rows, columns));
   }
 
   DEVICE void write_all() const {
 #pragma unroll 1
     for (unsigned i = 0; i < plan::kPieces; i++) {
-      Piece piece;
-      plan::Sums::read(i, piece);
       const int rows = plan::c_row_step(i * kValuesOfPiece);
       const int columns = plan::c_column_step(i * kValuesOfPiece);
+      Addends addends[kRunsOfPiece];
 #pragma unroll
-      for (unsigned first = 0; first < kValuesOfPiece; first += plan::kRun)
-        write(piece, first, rows, columns);
+      for (unsigned r = 0; r < kRunsOfPiece; r++)
+        addends[r] = load(rows + (int)plan::c_row_step(r * plan::kRun),
+                          columns + (int)plan::c_column_step(r * plan::kRun));
+      Piece piece;
+      plan::Sums::read(i, piece);
+#pragma unroll
+      for (unsigned r = 0; r < kRunsOfPiece; r++)
+        write(piece, r * plan::kRun, rows + (int)plan::c_row_step(r * plan::kRun),
+              columns + (int)plan::c_column_step(r * plan::kRun), addends[r]);
     }
   }
 };

@@ -105,6 +105,17 @@ DEVICE void write(const Epilogue &e, Accumulator sum, int row, int column) {
   number::store(e.d.data, e.d.at(row, column), plan::epilogue(x, row, column));
 }
 
+/* C to the L2 while the product is summed up: the loads above wait for each other. */
+DEVICE void prefetch(const Matrix<const plan::Element> &c, int row, int column, int m, int n) {
+#pragma unroll 1
+  for (int i = 0; i < kRows * kColumns; i++) {
+    const int y = row + (int)plan::A::sum_step(i % kRows);
+    const int x = column + (int)plan::B::sum_step(i / kRows);
+    const long long bytes = c.at(y, x) * lutile::bits_of<plan::Element> / 8;
+    if (y < m && x < n) ptx::prefetch((const char *)c.data + bytes);
+  }
+}
+
 /* Registers have no index: values come to the first place one after the other. */
 template <class T, int kCount>
 DEVICE void shift(T (&values)[kCount]) {
@@ -155,6 +166,11 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
   const Place from = place_of_block(m, n);
   if (from.batch >= batches) return;
   if constexpr (plan::kScales) alpha *= *scale_a * *scale_b;
+  const Matrix<const plan::Element> old = {(const plan::Element *)c, from.batch * c_batch, c_row,
+                                           c_column};
+  if (plan::kReadsC && beta != 0)
+    prefetch(old, from.tile.m + (int)plan::A::sum(threadIdx.x),
+             from.tile.n + (int)plan::B::sum(threadIdx.x), m, n);
 
   Copier<plan::A> left(a, from.batch * a_batch, a_row, a_k, from.tile.m, m);
   Copier<plan::B> right(b, from.batch * b_batch, b_row, b_k, from.tile.n, n);

@@ -278,6 +278,8 @@ void load_shared(unsigned *words, unsigned address) {
   memcpy(words, emulator::place(address, kBytes), kBytes);
 }
 
+inline void prefetch(const void *source) { emulator::aligned(source, 1); }
+
 template <int kBytes>
 void store_shared(unsigned address, const unsigned *words) {
   memcpy(emulator::place(address, kBytes), words, kBytes);

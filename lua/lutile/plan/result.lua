@@ -49,12 +49,22 @@ function M.divisor(n, most)
   return 1
 end
 
-local MOST_REGISTERS = 8 -- beside those of operands, which kernels keep meanwhile
+-- Registers of sums that C++ sees at once, beside those of operands, which kernels keep meanwhile:
+-- more where C is read, whose loads, a piece's together, take long, and threads have as many as
+-- there may be; fewer where each element has a load of C and of the bias.
+local MOST_OF_PIECE, MOST_WITH_C, MOST_OF_SINGLES = 8, 16, 4
+local FEW_THREADS = 256 -- of a multiprocessor
+
+local function most_of_piece(p)
+  if not p.reads_c then return MOST_OF_PIECE end
+  if p.run_size == 1 then return p.bias and MOST_OF_SINGLES or MOST_OF_PIECE end
+  return p.threads * p.blocks <= FEW_THREADS and MOST_WITH_C or MOST_OF_PIECE
+end
 
 -- Of the sums of atoms, {rows, columns}, so many registers C++ sees at once: atoms of a column, or
 -- of several whole columns, so that a value's place is the sum of its piece's and its own.
 function M.registers_of_piece(p, atoms)
-  local count, most = p.words_of_c, MOST_REGISTERS
+  local count, most = p.words_of_c, most_of_piece(p)
   for i = 1, 2 do
     local of_piece = M.divisor(atoms[i], most // count)
     count = count * of_piece
