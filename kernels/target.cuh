@@ -48,13 +48,12 @@ struct Output {
   DEVICE void copy(unsigned buffer, int batch, int row, int column) const {
 #pragma unroll(plan::D::kByTma ? 1 : 4)
     for (unsigned i = first_element(); i < plan::D::kChunkElements; i += kNextElement) {
-      const int y = row + (int)(i / kColumns), x = column + (int)(i % kColumns);
-      if (y >= m || x >= n) continue;
-      plan::Element::Bits *to = d + plan::D::offset(y, x, batch, d_strides);
-      if (x + kVector <= n)
+      const Spot spot = {i, row, column};
+      plan::Element::Bits *to = d + plan::D::offset(spot.y, spot.x, batch, d_strides);
+      if (has_vector(spot))
         put<kVector>(to, buffer + plan::D::element(i));
       else
-        for (int e = 0; x + e < n; e++) put<1>(to + e, buffer + plan::D::element(i + e));
+        for (int e = 0; e < count_at(spot); e++) put<1>(to + e, buffer + plan::D::element(i + e));
     }
   }
 
@@ -65,22 +64,18 @@ struct Output {
       unsigned words[kAtOnce][kWordsOf<kVector>];
 #pragma unroll
       for (unsigned j = 0; j < kAtOnce; j++) {
-        const unsigned at = i + j * kNextElement;
-        const int y = row + (int)(at / kColumns), x = column + (int)(at % kColumns);
-        ptx::load_global_if<kVector * kElementBytes>(
-            at < plan::D::kChunkElements && y < m && x + kVector <= n, words[j],
-            c + plan::D::offset(y, x, batch, c_strides));
+        const Spot spot = {i + j * kNextElement, row, column};
+        ptx::load_global_if<kVector * kElementBytes>(has_vector(spot), words[j],
+                                                     place_in_c(spot, batch));
       }
 #pragma unroll
       for (unsigned j = 0; j < kAtOnce; j++) {
-        const unsigned at = i + j * kNextElement;
-        const int y = row + (int)(at / kColumns), x = column + (int)(at % kColumns);
-        if (at >= plan::D::kChunkElements || y >= m || x >= n) continue;
-        if (x + kVector <= n)
-          ptx::store_shared<kVector * kElementBytes>(buffer + plan::D::element(at), words[j]);
+        const Spot spot = {i + j * kNextElement, row, column};
+        if (has_vector(spot))
+          ptx::store_shared<kVector * kElementBytes>(buffer + plan::D::element(spot.i), words[j]);
         else
-          for (int e = 0; x + e < n; e++)
-            get(buffer + plan::D::element(at + e), c + plan::D::offset(y, x, batch, c_strides) + e);
+          for (int e = 0; e < count_at(spot); e++)
+            get(buffer + plan::D::element(spot.i + e), place_in_c(spot, batch) + e);
       }
     }
   }
@@ -94,8 +89,28 @@ struct Output {
   template <int kElements>
   static constexpr int kWordsOf = kElements *kElementBytes < 4 ? 1 : kElements *kElementBytes / 4;
 
-  /* Of a chunk, row by row, that a thread copies. */
+  /* Element i of a chunk that starts at (row, column) of D: where that is in D. */
+  struct Spot {
+    unsigned i;
+    int y, x;
+
+    DEVICE Spot(unsigned i, int row, int column)
+        : i(i), y(row + (int)(i / kColumns)), x(column + (int)(i % kColumns)) {}
+  };
+
+  /* The first one that a thread copies. */
   static DEVICE unsigned first_element() { return threadIdx.x % kWarpgroup * kVector; }
+
+  /* Elements of D from there to the end of the row. */
+  DEVICE int count_at(const Spot &spot) const {
+    return spot.i < plan::D::kChunkElements && spot.y < m ? n - spot.x : 0;
+  }
+
+  DEVICE bool has_vector(const Spot &spot) const { return count_at(spot) >= kVector; }
+
+  DEVICE const plan::Element::Bits *place_in_c(const Spot &spot, int batch) const {
+    return c + plan::D::offset(spot.y, spot.x, batch, c_strides);
+  }
 
   template <int kElements>
   static DEVICE void put(plan::Element::Bits *to, unsigned from) {
