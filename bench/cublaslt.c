@@ -19,6 +19,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #define LIBRARY "cublaslt library"
@@ -125,6 +126,12 @@ static int close_product(lua_State *L) {
   return 0;
 }
 
+static void set(lua_State *L, product *p, cublasLtMatmulDescAttributes_t attribute,
+                const void *value, size_t size) {
+  check(L, "cublasLtMatmulDescSetAttribute",
+        p->library->cublasLtMatmulDescSetAttribute(p->operation, attribute, value, size));
+}
+
 static void set_bias(lua_State *L, product *p) {
   lua_getfield(L, 2, "bias");
   bool is_there = !lua_isnil(L, -1);
@@ -132,10 +139,8 @@ static void set_bias(lua_State *L, product *p) {
   if (!is_there) return;
   const void *bias = (const void *)(uintptr_t)read_integer(L, "bias");
   const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-  p->library->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
-                                             sizeof epilogue);
-  p->library->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-                                             sizeof bias);
+  set(L, p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+  set(L, p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
 }
 
 static void describe(lua_State *L, product *p) {
@@ -146,12 +151,11 @@ static void describe(lua_State *L, product *p) {
   p->scale = read_type(L, "scale");
   check(L, "cublasLtMatmulDescCreate",
         l->cublasLtMatmulDescCreate(&p->operation, read_compute(L), p->scale));
-  l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
-  l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
+  set(L, p, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta);
+  set(L, p, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb);
   p->adds = read_boolean(L, "adds");
   int8_t fast = (int8_t)read_boolean(L, "fast");
-  l->cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
-                                    sizeof fast);
+  set(L, p, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
   set_bias(L, p);
   check(L, "cublasLtMatrixLayoutCreate",
         l->cublasLtMatrixLayoutCreate(&p->a, read_type(L, "type_a"), ta == CUBLAS_OP_T ? k : m,

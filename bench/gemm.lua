@@ -122,7 +122,7 @@ end
 local function theirs(type_of, shape, a_major, b_major, sets, bias)
   if more.bias == "row" then return nil, "adds a bias along columns alone" end
   return cublas.fastest(type_of, shape, a_major, b_major, sets,
-    { adds = more.beta ~= nil, bias = bias })
+    { adds = more.beta == 1, bias = bias })
 end
 
 -- Prints a line; gives the ratio to cuBLASLt.
@@ -169,6 +169,7 @@ for _, word in ipairs(arg or {}) do
     turn = assert(tonumber(value), "turn: a number of milliseconds")
   elseif name then
     more[name] = value_of(value)
+    assert(name ~= "beta" or more.beta == 1, "beta: 1, or none")
   elseif m then
     asked = asked or {}
     asked[#asked + 1] = { math.tointeger(m), math.tointeger(n), math.tointeger(k) }

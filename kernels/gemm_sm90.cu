@@ -40,15 +40,15 @@ struct Gemm {
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 /*
-** 'from', which is C, 'bias' and the scales may be null where the plan does not read them, and map c
-** any; 'sums' and 'counters' are the workspace of tiles in parts. d0 to d3 and c0 to c3 are the
-** strides of D and C in the plan's order.
+** 'c', 'bias' and the scales may be null where the plan does not read them, and maps any that no copy
+** by TMA goes by; 'sums' and 'counters' are the workspace of tiles in parts. d0 to d3 and c0 to c3 are
+** the strides of D and C in the plan's order.
 */
 extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
     __launch_bounds__(plan::kThreads, 1)
-        gemm(const __grid_constant__ tma::Map a, const __grid_constant__ tma::Map b,
-             const __grid_constant__ tma::Map c, const __grid_constant__ tma::Map d, void *to,
-             const void *from, const void *bias, const float *scale_a, const float *scale_b,
+        gemm(const __grid_constant__ tma::Map map_a, const __grid_constant__ tma::Map map_b,
+             const __grid_constant__ tma::Map map_c, const __grid_constant__ tma::Map map_d, void *d,
+             const void *c, const void *bias, const float *scale_a, const float *scale_b,
              unsigned *sums, unsigned *counters, long long d0, long long d1, long long d2,
              long long d3, long long c0, long long c1, long long c2, long long c3, int m, int n,
              int k, int batches, plan::Compute alpha, plan::Compute beta) {
@@ -57,16 +57,16 @@ extern "C" __global__ void __cluster_dims__(plan::kCluster, 1, 1)
   const unsigned start = ptx::shared_address(shared);
   const unsigned rank = kCluster == 1 ? 0 : sm90::block_in_cluster();
   if (threadIdx.x == kWarpgroup) {
-    tma::prefetch(a);
-    tma::prefetch(b);
-    if constexpr (kLoadsC) tma::prefetch(c);
-    tma::prefetch(d);
+    tma::prefetch(map_a);
+    tma::prefetch(map_b);
+    if constexpr (kLoadsC) tma::prefetch(map_c);
+    tma::prefetch(map_d);
   }
   prepare(start);
   if constexpr (plan::kScales) alpha *= *scale_a * *scale_b;
   using Bits = plan::Element::Bits;
-  const Output output = {&d, &c, (Bits *)to, (const Bits *)from, (const Bits *)bias,
+  const Output output = {&map_d, &map_c, (Bits *)d, (const Bits *)c, (const Bits *)bias,
                          {d0, d1, d2, d3}, {c0, c1, c2, c3}, m, n, alpha, beta};
   const Schedule schedule(m, n, k, batches, gridDim.x / kCluster);
-  run(Gemm{schedule, a, b, output, Workspace{sums, counters}}, start, rank);
+  run(Gemm{schedule, map_a, map_b, output, Workspace{sums, counters}}, start, rank);
 }

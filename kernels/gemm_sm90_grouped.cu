@@ -14,9 +14,9 @@ static_assert(plan::kSplits == 1 && !plan::kScales, "parts and scales are for on
 
 /* A product, in global memory. */
 struct Group {
-  tma::Map a, b, c, d;
-  plan::Element::Bits *to;
-  const plan::Element::Bits *from, *bias;
+  tma::Map map_a, map_b, map_c, map_d;
+  plan::Element::Bits *d;
+  const plan::Element::Bits *c, *bias;
   plan::Strides d_strides, c_strides;
   int m, n, k;
 };
@@ -51,12 +51,12 @@ struct Groups {
     return unit;
   }
 
-  DEVICE const tma::Map &a(const Unit &unit) const { return groups[unit.group].a; }
-  DEVICE const tma::Map &b(const Unit &unit) const { return groups[unit.group].b; }
+  DEVICE const tma::Map &a(const Unit &unit) const { return groups[unit.group].map_a; }
+  DEVICE const tma::Map &b(const Unit &unit) const { return groups[unit.group].map_b; }
   DEVICE Output output(const Unit &unit) const {
     const Group &group = groups[unit.group];
-    return {&group.d,        &group.c, group.to, group.from, group.bias, group.d_strides,
-            group.c_strides, group.m,  group.n,  alpha,      beta};
+    return {&group.map_d,    &group.map_c, group.d, group.c, group.bias, group.d_strides,
+            group.c_strides, group.m,      group.n, alpha,   beta};
   }
   DEVICE unsigned parts() const { return 1; }
   DEVICE Workspace workspace() const { return {nullptr, nullptr}; }
@@ -75,11 +75,11 @@ struct Groups {
     k = group.k;
     if (threadIdx.x % kWarpgroup != 0) return;
     if (threadIdx.x < kWarpgroup) {
-      tma::acquire(group.a);
-      tma::acquire(group.b);
+      tma::acquire(group.map_a);
+      tma::acquire(group.map_b);
     } else {
-      if constexpr (kLoadsC) tma::acquire(group.c);
-      tma::acquire(group.d);
+      if constexpr (kLoadsC) tma::acquire(group.map_c);
+      tma::acquire(group.map_d);
     }
   }
 };

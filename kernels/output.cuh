@@ -68,7 +68,7 @@ DEVICE void write_words(unsigned target, const unsigned *words) {
     ptx::store_shared<plan::D::kBytesOfWrite>(target, words);
 }
 
-/* What the same write of C has there. */
+/* The words of C that are where a write's will be. */
 DEVICE void read_words(unsigned *words, unsigned target) {
   if constexpr (plan::D::kBytesOfWrite == 16)
     ptx::load_matrices<4, false>(words, target);
@@ -119,7 +119,7 @@ DEVICE void write_finished(unsigned buffer, int i, const Output &output, const U
 #pragma unroll
     for (int j = 0; j < kWritesOfPiece; j++) read_words(words[j], target_of(buffer, i, j));
   read_scaled<Sums>(x, i, output.alpha);
-  if constexpr (plan::kReadsC)
+  if (plan::kReadsC && output.beta != 0) /* else C may be what is not a number */
 #pragma unroll
     for (int e = 0; e < kValuesOfPiece; e++)
       x[e] += output.beta * decode<plan::Element>(words[e / kValuesOfWrite], e % kValuesOfWrite);
@@ -147,8 +147,8 @@ DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
 
 /*
-** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from the place
-** 'first' on; one is stored by TMA while the next is written, and the last ones while the next tile
+** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from that
+** of ticket 'first' on; one is stored by TMA while the next is written, and the last ones while the next tile
 ** is multiplied. Before a buffer is written, the barrier of the chunk before says that it has been
 ** read; or C's chunk is there, which was asked for after that.
 */
@@ -160,9 +160,9 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
 #pragma unroll 1
   for (int i = 0; i < kChunksOfTile; i++) {
     const int column = unit.n + first_column(chunk);
-    const unsigned place = place_after(first, i);
-    const unsigned buffer = buffer_of(shared, warpgroup, place);
-    if constexpr (plan::kReadsC) take_chunk(output, unit, shared, warpgroup, place, row, column);
+    const unsigned ticket = ticket_after(first, i);
+    const unsigned buffer = buffer_of(shared, warpgroup, ticket);
+    if constexpr (plan::kReadsC) take_chunk(output, unit, shared, warpgroup, ticket, row, column);
 #pragma unroll 1
     for (int j = 0; j < kPiecesOfChunk; j++)
       write_piece<plan::Sums>(buffer, i * kPiecesOfChunk + j, output, unit,
@@ -181,7 +181,7 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
       const int next = i - 1 + plan::D::kBuffers; /* to the buffer of the chunk before */
       if (is_leader && i > 0 && next < kChunksOfTile) {
         tma::wait_stores_read<1>();
-        load_chunk(output, unit, shared, warpgroup, place_after(first, next), next);
+        load_chunk(output, unit, shared, warpgroup, ticket_after(first, next), next);
       }
     }
     chunk++;
@@ -192,10 +192,10 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
   }
 }
 
-/* The place with which the next tile starts. */
-DEVICE unsigned next_place(unsigned first) {
-  if constexpr (kChunksOfTile % kPlaces == 0)
+/* The ticket of the next tile's first chunk. */
+DEVICE unsigned next_ticket(unsigned first) {
+  if constexpr (kChunksOfTile % kTickets == 0)
     return 0;
   else
-    return place_after(first, kChunksOfTile);
+    return ticket_after(first, kChunksOfTile);
 }

@@ -53,20 +53,20 @@ DEVICE void pass_stages(Place &place, unsigned shared, int stages) {
   }
 }
 
-/* A unit's sums to D, of a part only where it is the last one of its tile to come. Gives the place of
+/* A unit's sums to D, of a part only where it is the last one of its tile to come. Gives the ticket of
 ** the next unit's first chunk. */
 template <class Work>
 DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, unsigned rank,
-                           unsigned warpgroup, unsigned chunk) {
+                           unsigned warpgroup, unsigned ticket) {
   const Output &output = work.output(unit);
   if constexpr (plan::kSplits > 1)
     if (unit.part >= 0) {
       if (!combine<plan::Sums>(work.workspace(), unit, output.m, work.parts(), rank, warpgroup))
-        return chunk;
-      fetch_early(output, unit, shared, warpgroup, chunk);
+        return ticket;
+      fetch_early(output, unit, shared, warpgroup, ticket);
     }
-  write_tile(output, unit, shared, warpgroup, chunk);
-  return next_place(chunk);
+  write_tile(output, unit, shared, warpgroup, ticket);
+  return next_ticket(ticket);
 }
 
 /*
@@ -87,7 +87,7 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
     numbers.advance();
     if (kFindsNext && numbers.number < work.count()) next = work.unit(numbers.number, rank);
   };
-  unsigned turns = 0, done = 0, chunk = 0;
+  unsigned turns = 0, done = 0, ticket = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
   while (numbers.number < work.count()) {
     const Unit unit = kFindsNext ? next : work.unit(numbers.number, rank);
@@ -102,14 +102,15 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
     if constexpr (plan::kPingPong) wait_for_turn(shared, warpgroup, done++);
     const int stages = has_rows ? unit.stages : 0;
     const auto early = [&] {
-      if (has_rows && unit.part < 0) fetch_early(work.output(unit), unit, shared, warpgroup, chunk);
+      if (has_rows && unit.part < 0)
+        fetch_early(work.output(unit), unit, shared, warpgroup, ticket);
     };
     accumulate<plan::Sums, Work::kIsList>(place, shared, warpgroup, stages, early, [&] {
       if constexpr (plan::kPingPong) pass_turn(shared, warpgroup);
       advance();
     });
     if (!has_rows) continue;
-    chunk = write_unit(work, unit, shared, rank, warpgroup, chunk);
+    ticket = write_unit(work, unit, shared, rank, warpgroup, ticket);
   }
   tma::wait_stores_read<0>(); /* shared memory goes with the block */
 }

@@ -15,7 +15,7 @@ constexpr int kChunksOfTile = plan::kAtomsM * plan::D::kChunks;
 constexpr int kPieces = kChunksOfTile * kPiecesOfChunk;
 
 /* Where a chunk of an atom starts in the tile: the last one ends with it, and may share columns with
-** the one before. */
+** the one before, but where C is read, which may be D. */
 DEVICE constexpr int first_column(int chunk) {
   constexpr int kLast = plan::kBlockN - plan::D::kChunkColumns;
   const int column = chunk * plan::D::kChunkColumns;

@@ -90,7 +90,8 @@ struct Epilogue {
   DEVICE Addends load(int rows, int columns) const {
     const bool is_there = is_inside(rows, columns);
     Addends addends;
-    if constexpr (plan::kReadsC) addends.c = Run::load_if(is_there, c.at(rows, columns));
+    if constexpr (plan::kReadsC)
+      addends.c = Run::load_if(is_there && beta != 0, c.at(rows, columns));
     if constexpr (plan::kBias == plan::kPerRow)
       addends.bias[0] = Single::load_if(is_there, bias + (row + rows) * kElementBytes);
     if constexpr (plan::kBias == plan::kPerColumn)

@@ -40,7 +40,8 @@ constexpr unsigned kNote = kNoteRead + plan::kNotes * mbarrier::kBytes;
 constexpr unsigned kNoteBytes = 4;
 
 static_assert(plan::kStages >= 2, "a stage is released when the next one is there");
-static_assert(kNote + plan::kNotes * kNoteBytes == plan::kSharedBytes, "");
+static_assert(kNote + plan::kNotes * kNoteBytes == plan::kSharedBytes,
+              "shared memory as the plan counts it");
 static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 == 0 &&
                   plan::D::kBufferBytes % 1024 == 0,
               "swizzles repeat after 1024 bytes");

@@ -11,7 +11,7 @@ constexpr int kElementBytes = sizeof(plan::Element::Bits);
 
 /* D, and C and the bias, which are added to the sums times alpha. */
 struct Output {
-  const tma::Map *map, *map_of_c;
+  const tma::Map *map_d, *map_c;
   plan::Element::Bits *d;
   const plan::Element::Bits *c, *bias;
   plan::Strides d_strides, c_strides;
@@ -19,8 +19,8 @@ struct Output {
   plan::Compute alpha, beta;
 
   /*
-  ** Whether threads write the chunk: where TMA does not take D, or rows end inside of the chunk and
-  ** of 16 bytes that TMA writes as a whole.
+  ** Whether threads write the chunk: where TMA does not take D; or where rows end in the chunk, but
+  ** not at a multiple of the 16 bytes that TMA writes as a whole.
   */
   DEVICE bool is_for_threads(int column) const {
     constexpr int kUnit = 16 / kElementBytes;
@@ -32,7 +32,7 @@ struct Output {
   DEVICE void store(unsigned buffer, int batch, int row, int column) const {
 #pragma unroll
     for (unsigned i = 0; i < plan::D::kBoxes; i++)
-      tma::store(*map, plan::D::corner(row + (int)plan::D::box_row(i), column, batch),
+      tma::store(*map_d, plan::D::corner(row + (int)plan::D::box_row(i), column, batch),
                  buffer + plan::D::box(i));
   }
 
@@ -40,7 +40,7 @@ struct Output {
   DEVICE void load(unsigned buffer, unsigned barrier, int batch, int row, int column) const {
 #pragma unroll
     for (unsigned i = 0; i < plan::D::kBoxes; i++)
-      tma::load(buffer + plan::D::box(i), *map_of_c,
+      tma::load(buffer + plan::D::box(i), *map_c,
                 plan::D::corner(row + (int)plan::D::box_row(i), column, batch), barrier);
   }
 
@@ -61,7 +61,7 @@ struct Output {
   DEVICE void fetch(unsigned buffer, int batch, int row, int column) const {
 #pragma unroll 1
     for (unsigned i = first_element(); i < plan::D::kChunkElements; i += kAtOnce * kNextElement) {
-      unsigned words[kAtOnce][kWordsOf<kVector>];
+      unsigned words[kAtOnce][kWordsOf<kVector>] = {};
 #pragma unroll
       for (unsigned j = 0; j < kAtOnce; j++) {
         const Spot spot = {i + j * kNextElement, row, column};
@@ -83,7 +83,7 @@ struct Output {
  private:
   static constexpr int kColumns = plan::D::kChunkColumns, kVector = plan::D::kVector;
   static constexpr unsigned kNextElement = kWarpgroup * kVector;
-  /* Vectors of a thread: fewer where it has few registers beside those of sums. */
+  /* Vectors of a thread; one where even of sums it has few registers at once. */
   static constexpr unsigned kAtOnce = plan::kRegistersOfPiece < 16 ? 1 : 4;
 
   template <int kElements>

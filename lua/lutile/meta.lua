@@ -1761,11 +1761,11 @@ function functions.svg(x, tile, options) end
 
 ---@class lutile.RunOptions
 ---@field alpha? number of the product: 1
----@field beta? number of C: the plan's, or 1 where it reads C
+---@field beta? number of C: the plan's, or 1 where it reads C; of 0, C does not count, even NaN
 ---@field bias? lutile.Tensor an element for each row or column of D, as the plan has it
 ---@field scale_a? lutile.Tensor one f32, which alpha is times: of A
 ---@field scale_b? lutile.Tensor the same of B
----@field D? lutile.Tensor C
+---@field D? lutile.Tensor where the result goes: C itself by default
 ---@field stream? lutile.cuda.Stream the legacy stream
 ---@field on? string "host" or "cuda": where the tensors are, or the device if there is one
 
@@ -1791,7 +1791,8 @@ function functions.svg(x, tile, options) end
 local Plan = {}
 
 ---Runs it on a device, or on the host executor where there is none; gives the target. For
----chained_gemm these are A, B, D. Sizes may be others than the plan's.
+---chained_gemm these are A, B, D. Sizes may be others than the plan's. A C that is not D and lies as
+---gemm_sm90.cu cannot read it is copied to D first.
 ---@param A lutile.Tensor
 ---@param B lutile.Tensor
 ---@param C lutile.Tensor
@@ -1859,7 +1860,7 @@ function plan.gemm(options) end
 ---@field A lutile.Tensor
 ---@field B lutile.Tensor
 ---@field C lutile.Tensor
----@field D? lutile.Tensor C
+---@field D? lutile.Tensor where the result goes: C itself by default
 ---@field bias? lutile.Tensor
 
 ---@class lutile.GroupedGemmOptions: lutile.CommonGemmOptions

@@ -39,6 +39,11 @@ describe("README.md", function()
     for _, name in pairs(names) do os.remove(name) end
   end)
 
+  it("has a script that runs a product with C and a bias", function()
+    local r = command.run("-", (readme:match "A plan computes.-```lua\n(.-)```"))
+    assert.same({ "", "", 0 }, { r.err, r.out, r.code })
+  end)
+
   it("has the picture of a TiledMMA", function()
     local example, path = readme:match "This is `(svg.-)`.-%!%[[^%]]*%]%((.-)%)"
     local r = command.execute(("io.write(%s)"):format(example))

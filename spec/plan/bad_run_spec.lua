@@ -203,6 +203,10 @@ describe("plan.grouped_gemm", function()
       refuses("D of group 1 is where A of group 2 is", { A = one.C, B = two.B, C = two.C })
       refuses("D of group 2 is where B of group 1 is", { A = two.A, B = two.B, C = one.B })
       refuses("D of group 2 is where its A is", { A = two.A, B = two.B, C = two.A })
+      p = plan.grouped_gemm { groups = { one, two }, out = "f16", beta = true, arch = arch }
+      refuses("D of group 2 is where its C is, and differs", { A = two.A, B = two.B, C = two.C,
+        D = lutile.make_tensor(two.C.data, parse "(64,64):(1,64)") })
+      p:run { one, { A = two.A, B = two.B, C = two.C, D = two.C } }
       p:run { one, { A = one.A, B = one.B, C = two.C } } -- operands may be shared
     end)
   end

@@ -65,7 +65,8 @@ local function count_wrong(c, A, B, old, D, bias)
   for l = 0, size(D, 2) - 1 do
     for n = 0, size(D, 1) - 1 do
       for m = 0, size(D, 0) - 1 do
-        local x = alpha * sum(A, B, m, n, l) + (c.beta or 0) * element(old, m, n, l)
+        local x = alpha * sum(A, B, m, n, l)
+        if c.beta and c.beta ~= 0 then x = x + c.beta * element(old, m, n, l) end
         if bias then x = x + bias(c.bias == "row" and m or n) end
         if c.host_epilogue then x = c.host_epilogue(x, m, n) end
         rounded[0] = x
@@ -110,6 +111,7 @@ local function run_gemm(c, there, back)
   local A, B, C = matrices(c)
   local before, old = copy_of(C)
   if c.read then old = fill(make_tensor(c.types[4], lutile.parse(c.read))) end
+  if c.beta == 0 then lutile.fill(c.read and old or C, 0 / 0) end -- does not count
   local bias = c.bias and fill(make_tensor(c.types[4], c.bias == "row" and c.m or c.n))
   local plan = lutile.plan.gemm { A = A, B = B, C = C, dtype = c.types[1], dtype_b = c.types[2],
     acc = c.types[3], beta = c.beta ~= nil, bias = c.bias, arch = c.arch or 89, tile = c.tile,
@@ -180,6 +182,8 @@ local KK, RR = { "k", "k", "column" }, { "row", "row", "column" }
 
 -- The templates themselves: each instruction and way to load, edges, stages.
 M.emulated = {
+  { types = F16, m = 33, n = 20, k = 40, majors = KK, beta = 0, bias = "column",
+    why = "C of no numbers, times 0" },
   { types = F16, m = 67, n = 36, k = 200, majors = KK, padding = 4, why = "edges, a whole ring" },
   { types = F16, m = 33, n = 19, k = 35, majors = { "row", "k", "row" }, padding = 1,
     beta = 0.5, alpha = 2, why = "no vectors, column-major C, which is read" },
@@ -300,6 +304,12 @@ M.hopper = {
     read = "(150,264,2):(272,1,40896)", why = "C in other strides than D" },
   { types = F16_OUT, m = 150, n = 264, k = 40, majors = KK, beta = 2, read = "(150,264):(265,1)",
     copies = true, why = "C that TMA does not take" },
+  { types = F16_OUT, m = 150, n = 60, k = 40, majors = KK, beta = 2, read = "(150,60):(61,1)",
+    copies = true, why = "C that threads cannot read as they write D" },
+  { types = F16_OUT, m = 150, n = 60, k = 40, majors = KK, beta = 2, read = "(150,60):(72,1)",
+    why = "C that threads read as they write D" },
+  { types = F16_OUT, m = 70, n = 72, k = 40, majors = KK, beta = 0, bias = "row",
+    read = "(70,72):(72,1)", why = "C of no numbers, times 0" },
   { types = F16_OUT, m = 40, n = 72, k = 40, majors = { "k", "k", "row" }, beta = 0.5,
     read = "(40,72):(1,0)", copies = true, why = "one column of C for all" },
   { types = F16, m = 72, n = 136, k = 40, majors = KK, batches = 2, layouts = { "(72,40):(40,1)",
@@ -336,6 +346,7 @@ M.mma_by_tma = {
   { types = BF16, m = 41, n = 75, k = 200, majors = { "k", "row", "column" }, padding = { 8, 5, 0 },
     epilogue = "x < 0 ? 0 : x + m", host_epilogue = function(x, m) return x < 0 and 0 or x + m end,
     bias = "column", why = "a bias and an epilogue" },
+  { types = F16, m = 40, n = 24, k = 72, majors = KK, beta = 0, why = "C of no numbers, times 0" },
   { types = HALF, m = 40, n = 24, k = 8, majors = KK, tile = { 64, 64, 32 },
     why = "sums of f16, lines of 64 bytes" },
   { types = TF32, m = 41, n = 70, k = 36, majors = KK, why = "words" },

@@ -331,7 +331,7 @@ describe("gemm_sm90 says", function()
       { dtype = "e4m3", b_major = "row" },
     ["tile: 136 columns, where multiples of 16 from 32 to 256 there are"] =
       { dtype = "f16", tile = { 128, 136 } },
-    ["tile: 320 rows are not those of 2 warpgroups, 64 each"] =
+    ["tile: 320 rows, where multiples of 128 up to 256 there are, 64 of each of 2 warpgroups"] =
       { dtype = "f16", tile = { 320, 64 } },
     ["tile: 282 registers, 256 of them of sums, and a thread has 232"] =
       { dtype = "f16", tile = { 256, 256 } },

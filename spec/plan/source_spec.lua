@@ -226,7 +226,7 @@ describe("plan.gemm", function()
     { { dtype = "f16", A = A, B = B, C = C, acc = "s32" },
       "plan.gemm: sums of f16 products are f32, not s32" },
     { { dtype = "f16", A = A, B = B, C = C, bias = "both" },
-      "plan.gemm: bias is 'both': \"row\" and \"column\" there are" },
+      "plan.gemm: bias is 'both': \"row\", \"column\" and false there are" },
     { { dtype = "f16", A = A, B = B, C = C, arch = "sm_70", template = "gemm_sm80.cu" },
       "plan.gemm: gemm_sm80.cu: tensor-core kernels need compute capability 7.5, and arch is 7.0" },
     { { dtype = "f16", A = A, B = B, C = C, arch = 1 << 40 },
@@ -310,9 +310,12 @@ describe("plan.gemm", function()
     local whole = lutile.make_tensor("f16", make_layout({ 16, 16 }, { 16, 1 }))
     local D = lutile.make_tensor("f32", make_layout({ 16, 16 }, { 16, 1 }))
     assert.error_matches(function() p:run(odd, odd, D) end,
+      "plan:run: M of A and C differ: 12 and 16")
+    assert.error_matches(function() p:run(odd, odd, lutile.make_tensor("f32", odd.layout)) end,
       "plan:run: A is %(12,12%):%(12,1%), and the kernel moves 8 elements at once")
-    assert.error_matches(function() p:run(whole, whole, odd) end,
-      "plan:run: C has elements of f16, and the plan is for f32")
+    assert.error_matches(function()
+      p:run(whole, whole, lutile.make_tensor("f16", whole.layout))
+    end, "plan:run: C has elements of f16, and the plan is for f32")
     assert.error_matches(function() p:run(whole, whole) end,
       "plan:run: C: a tensor expected, got nothing")
     assert.error_matches(function() p:run(whole, whole, D, { beta = 1 }) end,

@@ -36,8 +36,8 @@ describe("plan.gemm", function()
     { { A = make_layout({ 256, 256 }, { 512, 2 }) }, "gemm_sm80.cu",
       "A (256,256):(512,2) has no contiguous mode, which TMA needs" },
     { { M = 1, K = 256 }, "gemm_sm90.cu", why = "a stride that is never taken" },
-    { { tile = { 96, 64, 64 } }, "gemm_sm120.cu", "tile: 96 rows are not those of 2 warpgroups, "
-      .. "64 each" },
+    { { tile = { 96, 64, 64 } }, "gemm_sm120.cu", "tile: 96 rows, where multiples of 128 up to "
+      .. "256 there are, 64 of each of 2 warpgroups" },
     { { tile = { 96, 64, 64 }, K = 252 }, "gemm_sm80.cu", "A (256,252):(252,1): TMA takes "
       .. "strides of multiples of 16 bytes, and 252 elements have 504" },
   } do

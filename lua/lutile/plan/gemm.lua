@@ -76,8 +76,8 @@ end
 local SWAPPED = { row = "column", column = "row" }
 
 local function check_bias(bias)
-  if bias ~= nil and not SWAPPED[bias] then
-    fail("bias is '%s': \"row\" and \"column\" there are", tostring(bias))
+  if bias and not SWAPPED[bias] then
+    fail("bias is '%s': \"row\", \"column\" and false there are", tostring(bias))
   end
 end
 
@@ -308,6 +308,7 @@ function M.describe(options)
     reads_c = options.beta ~= nil and options.beta ~= false and options.beta ~= 0,
     beta = math.type(options.beta) and options.beta or nil }
   for _, name in ipairs(PASSED) do p[name] = options[name] end
+  p.bias = p.bias or nil
   types.choose(p, options)
   p.matrices = matrices_of(p, options)
   if lutile.is_static(p.matrices.C.layout) then matrix.check_target(p.matrices.C) end

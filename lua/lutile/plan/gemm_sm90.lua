@@ -255,6 +255,7 @@ end
 -- ---- Checks ------------------------------------------------------------------------------------
 
 local LEAST_COLUMNS, MOST_COLUMNS, UNIT_COLUMNS = 32, 256, 16
+local MOST_ROWS = 256
 local MOST_BLOCKS = 8 -- of a cluster, on every device that has them
 
 local function check_tile(p)
@@ -263,8 +264,9 @@ local function check_tile(p)
     fail("tile: %d columns, where multiples of %d from %d to %d there are", n, UNIT_COLUMNS,
       LEAST_COLUMNS, MOST_COLUMNS)
   end
-  if m > 256 or m % (ROWS * p.sharers) ~= 0 then
-    fail("tile: %d rows are not those of %d warpgroups, %d each", m, p.sharers, ROWS)
+  if m > MOST_ROWS or m % (ROWS * p.sharers) ~= 0 then
+    fail("tile: %d rows, where multiples of %d up to %d there are, %d of each of %d warpgroups", m,
+      ROWS * p.sharers, MOST_ROWS, ROWS, p.sharers)
   end
   if k * wgmma.BYTES[p.dtype] ~= tma_operand.LINE_BYTES then
     fail("tile: k is %d, where a line of the swizzle has %d", k,

@@ -86,12 +86,15 @@ end
 
 local function batch_of(t, b) return t and t(_, _, b) end
 
+-- C counts where beta is not 0, as in BLAS: what is not a number stays out.
+local function adds_c(p, t) return p.reads_c and t.beta ~= 0 end
+
 -- What the kernel's epilogue does to the sums: alpha, C, the bias, the expression.
 local function finish(p, t, sums, C, D)
   for column = 0, lutile.size(D, 1) - 1 do
     for row = 0, lutile.size(D, 0) - 1 do
       local x = t.alpha * sums(row, column)
-      if p.reads_c then x = x + t.beta * C(row, column) end
+      if adds_c(p, t) then x = x + t.beta * C(row, column) end
       if p.bias then x = x + t.bias(p.bias == "row" and row or column) end
       D[{ row, column }] = t.epilogue and t.epilogue(x, row, column) or x
     end
@@ -105,7 +108,7 @@ local function finish_complex(p, t, sums, C, D)
       local x = { 0, 0 }
       local function add(by, re, im) x[1], x[2] = x[1] + by * re, x[2] + by * im end
       add(t.alpha, sums(row, column))
-      if p.reads_c then add(t.beta, C(row, column)) end
+      if adds_c(p, t) then add(t.beta, C(row, column)) end
       if p.bias then add(1, t.bias(p.bias == "row" and row or column)) end
       D[{ row, column }] = t.epilogue and t.epilogue(x, row, column) or x
     end
@@ -118,7 +121,7 @@ function M.gemm(p, t)
   local plan, is_plain = p:host_plan(), not p.bias and not t.epilogue
   for b = 0, lutile.size(t.D, 2) - 1 do
     local A, B, C, D = batch_of(t.A, b), batch_of(t.B, b), batch_of(t.C, b), batch_of(t.D, b)
-    local reads_c = is_plain and p.reads_c
+    local reads_c = is_plain and adds_c(p, t)
     local target = is_plain and D or lutile.make_tensor(p.acc, lutile.make_layout(D.shape))
     lutile.host_gemm(plan, A, B, target, { alpha = is_plain and t.alpha or 1,
       beta = reads_c and t.beta or 0, C = reads_c and C or nil, checks = false, arch = p.arch })

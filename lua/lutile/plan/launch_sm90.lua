@@ -1,7 +1,6 @@
 -- Launches of plans for kernels/gemm_sm90.cu: as many blocks as there are multiprocessors, tensor
 -- maps of the matrices, and a workspace for tiles in parts.
 
-local matrix = require "lutile.plan.matrix"
 local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
@@ -23,12 +22,6 @@ local function workspace(p, cuda, blocks, index)
   return cuda.alloc("s32", bytes // 4, index), zeros
 end
 
--- C as the kernel reads it, its matrix, and what copies it there, if need be.
-local function c_of(p, cuda, x)
-  if not p:loads_c() then return x.t.C, x.m.C end
-  return tma.readable_c(p, cuda, x.t, x.m, matrix.address("C", x.t.C), x.stream)
-end
-
 -- A function that launches the kernel on the tensors of a run.
 return function(p, x)
   local cuda = require "lutile.cuda"
@@ -40,13 +33,13 @@ return function(p, x)
   local blocks = count_blocks(p, cuda.device(index), rows, columns, batches)
   local launch = p:compiled(index):launch { grid = blocks, block = p.threads,
     shared = p.shared_bytes, stream = x.stream, dependent = p.dependent }
-  local new, bias = x.t.D, x.t.bias
+  local d, bias = x.t.D, x.t.bias
   local scale_a, scale_b = x.t.scale_a, x.t.scale_b
-  local old, matrix_c, copy_c = c_of(p, cuda, x)
+  local c, matrix_c, copy_c = tma.readable_c(p, cuda, x, "C")
   local layout_c = roles.output_layout(p, tma.layout_of(p, matrix_c))
   local layout_d = roles.output_layout(p, tma.layout_of(p, x.m.D))
   local maps = tma.tensor_maps(p, cuda,
-    { A = x.t[names[1]], B = x.t[names[2]], C = old, D = new },
+    { A = x.t[names[1]], B = x.t[names[2]], C = c, D = d },
     { A = tma.layout_of(p, a), B = tma.layout_of(p, b), C = p:loads_c() and layout_c or nil,
       D = p.D.by_tma and layout_d or nil })
   local d0, d1, d2, d3 = table.unpack(p:strides(layout_d))
@@ -55,7 +48,7 @@ return function(p, x)
   local alpha, beta = x.alpha, x.beta
   return function()
     if copy_c then copy_c() end
-    launch(maps.A, maps.B, maps.C or maps.A, maps.D or maps.A, new, old, bias, scale_a, scale_b,
-      sums, counters, d0, d1, d2, d3, c0, c1, c2, c3, rows, columns, k, batches, alpha, beta)
+    launch(maps.A, maps.B, maps.C or maps.A, maps.D or maps.A, d, c, bias, scale_a, scale_b, sums,
+      counters, d0, d1, d2, d3, c0, c1, c2, c3, rows, columns, k, batches, alpha, beta)
   end
 end

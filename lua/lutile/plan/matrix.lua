@@ -166,18 +166,29 @@ function M.check_unit(m, planned)
   end
 end
 
+-- A matrix of a run as numbers, whose contiguous mode is that of the plan's.
+local function now(m, unit)
+  local x = { unit = unit, row = {}, column = {}, batch = {}, offset = 0 }
+  for _, mode in ipairs { "row", "column", "batch" } do
+    x[mode] = M.mode_now(m, mode)
+    if x[mode].extent == 1 and mode ~= unit then x[mode].stride = 0 end
+  end
+  return x
+end
+
+-- Whether so many elements at once, along the contiguous mode, tile a matrix of a run at that
+-- address.
+function M.takes_vectors(m, unit, vector, address)
+  return vector == 1 or is_whole(now(m, unit), vector) and address % (vector * m.bytes) == 0
+end
+
 -- Refuses a matrix that does not have what the plan took for granted of 'planned'; 'vector' is how
 -- many elements the kernel moves at once, nil where it goes by the strides of each.
 function M.check_fits(m, planned, vector, address)
   local check = vector and M.check_unit or check_type
   check(m, planned)
   vector = vector or 1
-  local now = { unit = planned.unit, row = {}, column = {}, batch = {}, offset = 0 }
-  for _, mode in ipairs { "row", "column", "batch" } do
-    now[mode] = M.mode_now(m, mode)
-    if now[mode].extent == 1 and mode ~= planned.unit then now[mode].stride = 0 end
-  end
-  if vector > 1 and not is_whole(now, vector) then
+  if vector > 1 and not is_whole(now(m, planned.unit), vector) then
     fail("%s is %s, and the kernel moves %d elements at once: the plan's %s promises that they "
       .. "divide its extent and strides (a plan for this layout would do)", m.name,
       tostring(m.layout), vector, tostring(planned.layout))

@@ -68,6 +68,10 @@ local function describe(p, a, b, d)
       tostring(tma.layout_of(p, m)), problem.MODES[m.name][unit],
       m == d and p.d_align and "" or ", by TMA")
   end
+  if p.reads_c then
+    p.reasons[#p.reasons + 1] = ("C is read by %s, to where D is written from"):format(
+      p.d_align and "threads" or "TMA, ahead of time")
+  end
 end
 
 -- ---- Tiles -------------------------------------------------------------------------------------

@@ -226,9 +226,9 @@ local function check_gemm(p, A, B, C, options)
   for name in pairs(p.copied or {}) do
     m[name], addresses[name] = matrix.along_columns(m[name]), nil
   end
+  problem.check_extents(m.A, m.B, m.C)
   p:check_matrices(m, addresses)
   matrix.check_target(m.D)
-  problem.check_extents(m.A, m.B, m.C)
   local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
   M.check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
     p.transposed and extents[1] or extents[2])

@@ -44,15 +44,24 @@ local function targets_of(groups)
   return targets
 end
 
--- Refuses a D that is where another group's matrix lies: products of a list are in no order.
+local function is_same_layout(x, y)
+  return lutile.coalesce(x.layout) == lutile.coalesce(y.layout)
+end
+
+-- Refuses a D that is where another group's matrix lies: products of a list are in no order. A
+-- group's own C may be there, if each element of the one is that of the other.
 local function check_apart(p, groups)
-  local targets = targets_of(groups)
+  local targets, names = targets_of(groups), { "A", "B" }
+  if p.bias then names[#names + 1] = "bias" end
+  if p.reads_c then names[#names + 1] = "C" end
   for j, g in ipairs(groups) do
-    for _, name in ipairs { "A", "B", p.bias and "bias" or "A", p.reads_c and "C" or nil } do
+    for _, name in ipairs(names) do
       local data, bit = start_of(g[name])
       local i = targets[data] and targets[data][bit]
       if i and i ~= j then fail("D of group %d is where %s of group %d is", i, name, j) end
-      if i and name ~= "C" then fail("D of group %d is where its %s is", i, name) end
+      if i and (name ~= "C" or g.D and not is_same_layout(g.C, g.D)) then
+        fail("D of group %d is where its %s is%s", i, name, name == "C" and ", and differs" or "")
+      end
     end
   end
 end
@@ -146,13 +155,6 @@ local function check_reaches(p, g, i, c, d)
   end
 end
 
--- C as the kernel reads it, its matrix, and what copies it there before each launch, if need be.
-local function c_of(cuda, p, g, i, c, d, stream)
-  if not p.shared:loads_c() then return g.C, c end
-  return tma.readable_c(p.shared, cuda, { C = g.C, D = g.D or g.C }, { C = c, D = d },
-    address(g, i, "C"), stream)
-end
-
 -- A product as the kernel reads it, its extents, and what is to be done before a launch, if
 -- anything is; nil where D is empty.
 local function pack_group(cuda, p, g, i, stream)
@@ -167,17 +169,19 @@ local function pack_group(cuda, p, g, i, stream)
     address(g, i, "A") -- there are some
     address(g, i, "B")
   end
-  local left, right, new = g.A, g.B, g.D or g.C
-  local old, matrix_c, before = c_of(cuda, p, g, i, c, d, stream)
-  if p.shared.form.transposed then left, right = right, left end
+  local t = { A = g.A, B = g.B, D = g.D or g.C }
+  if p.shared.form.transposed then t.A, t.B = t.B, t.A end
+  local x = { t = { C = g.C, D = t.D }, m = { C = c, D = d }, stream = stream }
+  local read, read_c, before = tma.readable_c(p.shared, cuda, x, ("C of group %d"):format(i))
+  t.C = read
   local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
-    C = matrix.plain_layout(matrix_c), D = matrix.plain_layout(d) }
-  local numbers = { address(g, i, g.D and "D" or "C"),
-    matrix.address(("C of group %d"):format(i), old), address(g, i, "bias") }
+    C = matrix.plain_layout(read_c), D = matrix.plain_layout(d) }
+  local numbers = { address(g, i, g.D and "D" or "C"), matrix.address("C", t.C),
+    address(g, i, "bias") }
   for _, name in ipairs { "D", "C" } do
     table.move(p.shared:strides(layouts[name]), 1, 4, #numbers + 1, numbers)
   end
-  local text = pack_maps(cuda, p, { A = left, B = right, C = old, D = new }, layouts, k)
+  local text = pack_maps(cuda, p, t, layouts, k)
     .. string.pack("<i8i8i8 i8i8i8i8 i8i8i8i8", table.unpack(numbers))
     .. string.pack("<i4i4i4", m, n, k)
   return text .. ("\0"):rep(GROUP.bytes - #text), { m, n, k }, before

@@ -4,6 +4,7 @@ local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
 local mma_sync = require "lutile.plan.mma_sync"
 local roles = require "lutile.plan.roles"
+local shown = require "lutile.plan.shown"
 
 -- The largest first; k is in bytes. 'blocks' of a multiprocessor at least: this bounds registers;
 -- with fewer than 'least_blocks' too few warps would hide each other's waits. 'vector': for copies
@@ -363,11 +364,6 @@ function M.check_group(p, columns)
   if tiles < 1 << 32 then return end
   fail("group: %d rows of %d tiles are %d, where 4294967295 are the most (a smaller group)",
     p.group, tiles // p.group, tiles)
-end
-
-local function shown(x)
-  if type(x) == "string" then return ("%q"):format(x:sub(1, 40)) end
-  return type(x) == "table" and "another table" or tostring(x)
 end
 
 -- An option that must be 'count' positive integers in a table, or one where count is nil.

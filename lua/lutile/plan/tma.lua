@@ -86,19 +86,29 @@ function M.check_fits(p, m, planned, address)
   if why then error(why .. " (a plan for this tensor would do)", 0) end
 end
 
--- C and its matrix as TMA takes them: D's, to which a function copies C before each launch, where C
--- lies as TMA does not take it, or one batch of it is all of D's. t and m: tensors and matrices by
--- name.
-function M.readable_c(p, cuda, t, m, address, stream)
-  local _, _, batches = matrix.extents(m.D)
-  local _, _, count = matrix.extents(m.C)
-  if count == batches and not obstacle_now(p, m.C, address) then return t.C, m.C end
-  local from = t.C
+-- Whether a kernel reads a C as it goes through D: by TMA, or by as many elements at once.
+local function is_readable(p, c, d, address)
+  local _, _, batches = matrix.extents(d)
+  local _, _, count = matrix.extents(c)
+  if p.D.by_tma then return count == batches and not obstacle_now(p, c, address) end
+  return matrix.takes_vectors(c, p.matrices and p.matrices.C.unit or c.unit, p.D.vector, address)
+end
+
+-- C and its matrix as the kernel reads them, where 'name' is what the script calls C. x.t and x.m
+-- have tensors and matrices by name. A C that is not readable is copied to D before each launch:
+-- then these are D's, and a function that copies.
+function M.readable_c(p, cuda, x, name)
+  if not p.reads_c or is_readable(p, x.m.C, x.m.D, matrix.address(name, x.t.C)) then
+    return x.t.C, x.m.C
+  end
+  local from = x.t.C
+  local _, _, batches = matrix.extents(x.m.D)
+  local _, _, count = matrix.extents(x.m.C)
   if count ~= batches then
     from = lutile.make_tensor(from, lutile.make_layout(from.layout[0], from.layout[1],
       lutile.make_layout(batches, 0)))
   end
-  return t.D, m.D, cuda.prepare_copy(from, t.D, stream)
+  return x.t.D, x.m.D, cuda.prepare_copy(from, x.t.D, x.stream)
 end
 
 -- Refuses A and B of other batches than the plan's.
