@@ -1791,8 +1791,8 @@ function functions.svg(x, tile, options) end
 local Plan = {}
 
 ---Runs it on a device, or on the host executor where there is none; gives the target. For
----chained_gemm these are A, B, D. Sizes may be others than the plan's. A C that is not D and lies as
----gemm_sm90.cu cannot read it is copied to D first.
+---chained_gemm these are A, B, D. Sizes may be others than the plan's. A C that is not D, and that
+---gemm_sm90.cu cannot read as it lies, is copied to D first.
 ---@param A lutile.Tensor
 ---@param B lutile.Tensor
 ---@param C lutile.Tensor
