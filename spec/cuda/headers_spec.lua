@@ -191,6 +191,8 @@ print(origin, second.origin, first.key == second.key, first:image() == second:im
     write("copies/k.cu", '#include "lutile.cuh"\n#include "../copies/swizzle.cuh"\n#define V 1\n'
       .. KERNEL)
     assert.equal("compiled", compile "{ file = 'copies/k.cu', arch = 80 }")
+    write("k.cu", '#include "copies/ptx.cuh"\n#include "ptx.cuh"\n#define V 1\n' .. KERNEL)
+    assert.equal("compiled", compile "{ file = './k.cu', arch = 80 }")
   end)
 
   it_compiles("with an error is named by its path, with the line", function()

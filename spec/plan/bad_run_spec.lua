@@ -83,6 +83,15 @@ describe("plan:run", function()
       p:run(tensor("f16", "(8,4):(8,1)"), tensor("f16", "(8,4):(8,1)"), D)
     end)
 
+    says("a C of neither D's batches nor one for all", function()
+      local l = parse "(64,64,2):(64,1,4096)"
+      local p = plan.gemm { dtype = "f16", A = parse(PLAIN), B = parse(PLAIN), C = l, beta = true,
+        out = "f16", arch = arch }
+      refuses(p, "batches of C and D differ: 3 and 2", A, B, tensor("f16", "(64,64,3):(64,1,4096)"),
+        { D = lutile.make_tensor("f16", l) })
+      p:run(A, B, C, { D = lutile.make_tensor("f16", l) })
+    end)
+
     says("a bias that is not contiguous", function()
       local swizzled = lutile.composition(lutile.Swizzle(2, 0, 2), parse "64:1")
       refuses(gemm { bias = "row" }, "bias must be 64 contiguous elements of f16, one for each "

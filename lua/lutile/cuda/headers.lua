@@ -172,10 +172,21 @@ function Reader:find_own(name)
   return name
 end
 
--- Its name for the compiler. A copy of lutile's own is lutile's own.
+-- Without lines of comments, as lutile has its own headers: see cmake/write_embedded.cmake.
+local function without_comments(text)
+  return (("\n" .. text):gsub("\n *%*[*/][^\n]*", "\n"):gsub("\n */%*[^\n]*", "\n"):sub(2))
+end
+
+-- Whether a file is one of lutile's own, or a copy of it.
+local function is_own(base, text)
+  local own = own_text(base)
+  return own ~= nil and (text == own or without_comments(text) == own)
+end
+
+-- Its name for the compiler.
 function Reader:add_file(path, text)
   local folder, base = split(path)
-  if text == own_text(base) then return self:find_own(base) end
+  if is_own(base, text) then return self:find_own(base) end
   local place = place_of(path)
   if self.of_place[place] then return self.of_place[place] end
   local name = name_of_file(path)

@@ -29,6 +29,7 @@ local ROWS = 64 -- of a warpgroup's MMA
 local BARRIER_BYTES = 8
 local NOTES, NOTE_BYTES = 8, 4 -- of a list's units: what a block's producer has drawn
 local FEWEST_BUFFERS, MOST_BUFFERS = 2, 4 -- of the output
+local MANY_CHUNKS, STAGES_BESIDE_BUFFERS = 8, 3
 local SHARED_LIMIT = 227 * 1024 -- CUDA C++ Programming Guide, compute capability 9.0
 
 local function fail(message, ...) error(message:format(...), 0) end
@@ -317,7 +318,15 @@ local function most_stages(p, buffers)
 end
 
 -- Two buffers: one is written while the other is stored. More where C comes to them ahead of time,
--- as far as they cost no stage.
+-- as far as they cost no stage; or one stage, for a shared tile of many chunks, each pair of which
+-- would be waited for (s8 at 4096^3 takes 0.93 of the time so).
+local function least_buffers(p)
+  if p.buffers then return p.buffers end
+  local has_many = p:loads_c() and not p.ping_pong and p.atoms * p.D.chunks >= MANY_CHUNKS
+  return has_many and most_stages(p, MOST_BUFFERS) >= STAGES_BESIDE_BUFFERS and MOST_BUFFERS
+    or FEWEST_BUFFERS
+end
+
 local function choose_buffers(p)
   if p.buffers or not p:loads_c() then return end
   for buffers = MOST_BUFFERS, FEWEST_BUFFERS, -1 do
@@ -328,7 +337,7 @@ end
 
 -- As many stages as fit, unless the options say how many.
 local function find_shared_bytes(p)
-  p.stages = p.stages or most_stages(p, p.buffers or FEWEST_BUFFERS)
+  p.stages = p.stages or most_stages(p, least_buffers(p))
   if p.stages < 2 then
     fail("stages is %d, where one is loaded while another is multiplied: 2 at least", p.stages)
   end

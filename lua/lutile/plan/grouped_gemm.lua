@@ -208,6 +208,7 @@ function Plan:roles_of(group, i)
     _, _, _, d = of_group(i, gemm.describe, options)
   end
   check_form(form_of(p, a, b), self.shared.form, i)
+  if self.reads_c and c.packed then fail("group %d: %s has several strides", i, c.name) end
   if check_matrices(p, a, b, d, i) < self.shared.align or c.unit ~= d.unit then
     fail("group %d: %s is not in multiples of %d bytes and along its columns, as in the plan", i,
       tostring(d.layout), self.shared.align)

@@ -35,9 +35,10 @@ return function(p, x)
     shared = p.shared_bytes, stream = x.stream, dependent = p.dependent }
   local d, bias = x.t.D, x.t.bias
   local scale_a, scale_b = x.t.scale_a, x.t.scale_b
-  local c, matrix_c, copy_c = tma.readable_c(p, cuda, x, "C")
-  local layout_c = roles.output_layout(p, tma.layout_of(p, matrix_c))
-  local layout_d = roles.output_layout(p, tma.layout_of(p, x.m.D))
+  local function layout(m) return roles.output_layout(p, tma.layout_of(p, m)) end
+  local c, layout_c, copy_c = tma.readable_c(p, cuda, { t = x.t, m = x.m, stream = x.stream,
+    layout = layout, name = "C" })
+  local layout_d = layout(x.m.D)
   local maps = tma.tensor_maps(p, cuda,
     { A = x.t[names[1]], B = x.t[names[2]], C = c, D = d },
     { A = tma.layout_of(p, a), B = tma.layout_of(p, b), C = p:loads_c() and layout_c or nil,

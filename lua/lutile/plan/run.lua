@@ -205,6 +205,13 @@ local function check_apart(p, t, m)
   end
 end
 
+-- Refuses a C that is read, of neither D's batches nor one for all.
+local function check_batches_of_c(p, m, batches)
+  local _, _, count = matrix.extents(m.C)
+  if not p.reads_c or count == 1 or count == batches then return end
+  fail("batches of C and D differ: %d and %d", count, batches)
+end
+
 local GEMM_OPTIONS = { alpha = true, beta = true, bias = true, D = true, scale_a = true,
   scale_b = true, stream = true, on = true }
 
@@ -232,6 +239,7 @@ local function check_gemm(p, A, B, C, options)
   local extents = table.pack(problem.check_extents(m.A, m.B, m.D))
   M.check_bias(p, t.bias, p.transposed and extents[2] or extents[1],
     p.transposed and extents[1] or extents[2])
+  check_batches_of_c(p, m, extents[4])
   if not is_empty(extents) then check_apart(p, t, m) end
   local alpha, beta = M.check_scales(p, options)
   return { t = t, m = m, extents = extents, alpha = alpha, beta = beta, stream = options.stream,

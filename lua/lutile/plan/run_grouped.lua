@@ -171,11 +171,12 @@ local function pack_group(cuda, p, g, i, stream)
   end
   local t = { A = g.A, B = g.B, D = g.D or g.C }
   if p.shared.form.transposed then t.A, t.B = t.B, t.A end
-  local x = { t = { C = g.C, D = t.D }, m = { C = c, D = d }, stream = stream }
-  local read, read_c, before = tma.readable_c(p.shared, cuda, x, ("C of group %d"):format(i))
-  t.C = read
-  local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b),
-    C = matrix.plain_layout(read_c), D = matrix.plain_layout(d) }
+  local old, layout_c, before = tma.readable_c(p.shared, cuda, { t = { C = g.C, D = t.D },
+    m = { C = c, D = d }, stream = stream, layout = matrix.plain_layout,
+    name = ("C of group %d"):format(i) })
+  t.C = old
+  local layouts = { A = matrix.plain_layout(a), B = matrix.plain_layout(b), C = layout_c,
+    D = matrix.plain_layout(d) }
   local numbers = { address(g, i, g.D and "D" or "C"), matrix.address("C", t.C),
     address(g, i, "bias") }
   for _, name in ipairs { "D", "C" } do

@@ -35,7 +35,7 @@ function M.of_piece(p)
   local is_large = registers_of_sums(p) > (p.consumers > 2 and 80 or 128)
   local least = p.splits == 1 and (p.grouped or p.scales) and p.reads_c and p.bias and 2 or 4
   local most = p.has_few and least or is_large and needs_many(p) and 8
-    or is_large and 16 or 32
+    or (is_large or p.reads_c and p.consumers > 2) and 16 or 32
   return math.min(most, p.D.values_of_chunk // values)
 end
 

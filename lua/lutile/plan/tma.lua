@@ -86,29 +86,36 @@ function M.check_fits(p, m, planned, address)
   if why then error(why .. " (a plan for this tensor would do)", 0) end
 end
 
--- Whether a kernel reads a C as it goes through D: by TMA, or by as many elements at once.
-local function is_readable(p, c, d, address)
-  local _, _, batches = matrix.extents(d)
-  local _, _, count = matrix.extents(c)
-  if p.D.by_tma then return count == batches and not obstacle_now(p, c, address) end
+-- Whether a kernel reads a C of that layout and address as it goes through D: by TMA, or by as many
+-- elements at once.
+local function is_readable(p, x, layout, address)
+  local c = x.m.C
+  if p.D.by_tma then
+    return address % UNIT == 0 and pcall(tma_modes.encode, p.D.modes, layout, p.D.bytes)
+  end
   return matrix.takes_vectors(c, p.matrices and p.matrices.C.unit or c.unit, p.D.vector, address)
 end
 
--- C and its matrix as the kernel reads them, where 'name' is what the script calls C. x.t and x.m
--- have tensors and matrices by name. A C that is not readable is copied to D before each launch:
--- then these are D's, and a function that copies.
-function M.readable_c(p, cuda, x, name)
-  if not p.reads_c or is_readable(p, x.m.C, x.m.D, matrix.address(name, x.t.C)) then
-    return x.t.C, x.m.C
-  end
-  local from = x.t.C
+-- One batch of C for all of D's.
+local function spread(t, batches)
+  return lutile.make_tensor(t, lutile.make_layout(t.layout[0], t.layout[1],
+    lutile.make_layout(batches, 0)))
+end
+
+-- C and its layout as the kernel reads them. x.t and x.m have tensors and matrices by name,
+-- x.layout(m) gives a matrix's layout in the kernel's roles, x.name is what the script calls C. A C
+-- that is not readable is copied to D before each launch: then these are D's, and a function that
+-- copies.
+function M.readable_c(p, cuda, x)
+  local t, layout = x.t, x.layout(x.m.C)
   local _, _, batches = matrix.extents(x.m.D)
   local _, _, count = matrix.extents(x.m.C)
-  if count ~= batches then
-    from = lutile.make_tensor(from, lutile.make_layout(from.layout[0], from.layout[1],
-      lutile.make_layout(batches, 0)))
+  local is_spread = count ~= batches and p.D.by_tma
+  if not p.reads_c or not is_spread and is_readable(p, x, layout, matrix.address(x.name, t.C)) then
+    return t.C, layout
   end
-  return x.t.D, x.m.D, cuda.prepare_copy(from, x.t.D, x.stream)
+  local from = count ~= batches and spread(t.C, batches) or t.C
+  return t.D, x.layout(x.m.D), cuda.prepare_copy(from, t.D, x.stream)
 end
 
 -- Refuses A and B of other batches than the plan's.
