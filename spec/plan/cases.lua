@@ -309,7 +309,7 @@ M.hopper = {
   { types = F16_OUT, m = 150, n = 60, k = 40, majors = KK, beta = 2, read = "(150,60):(72,1)",
     why = "C that threads read as they write D" },
   { types = F16_OUT, m = 40, n = 1, k = 40, layouts = { "(40,40):(40,1)", "(1,40):(40,1)",
-      "(40,1):(8,1)" }, majors = KK, beta = 2, read = "(40,1):(1,40)", copies = true,
+      "(40,1,1):(8,1,320)" }, majors = KK, beta = 2, read = "(40,1):(1,40)", copies = true,
     why = "C of one column that lies along its rows" },
   { types = F16_OUT, m = 70, n = 72, k = 40, majors = KK, beta = 0, bias = "row",
     read = "(70,72):(72,1)", why = "C of no numbers, times 0" },
