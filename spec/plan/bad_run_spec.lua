@@ -202,6 +202,15 @@ describe("plan.grouped_gemm", function()
   end
 
   for _, arch in ipairs { 80, 90 } do
+    it(("says which group a tensor of the host is of, %d"):format(arch), function()
+      local g = group()
+      local p = plan.grouped_gemm { groups = { g }, out = "f16", bias = "row", arch = arch }
+      g.bias = tensor("f16", "24:1")
+      assert.has_error(function() p:run({ g }, { on = "host" }) end, "plan:run: group 1: bias must "
+        .. "be 64 contiguous elements of f16, one for each row of D, and is f16 24:1")
+      assert.error_matches(function() p:prepare { g } end, "^plan:prepare: .*device")
+    end)
+
     it(("refuses results in the place of others, %d"):format(arch), function()
       local one, two = group(), group()
       local p = plan.grouped_gemm { groups = { one, two }, out = "f16", arch = arch }

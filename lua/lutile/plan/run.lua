@@ -28,6 +28,11 @@ local function cuda_if_there()
   return ok and cuda.available() and cuda or nil
 end
 
+local function fail_without_device()
+  local _, why = require "lutile.cuda".available()
+  fail("no device: %s", why)
+end
+
 local function check_tensor(name, x)
   if not matrix.is_tensor(x) then
     fail("%s: a tensor expected, got %s", name, x == nil and "nothing" or type(x))
@@ -57,10 +62,7 @@ local function place(tensors, on)
     fail("%s is on a device and %s on the host: t:to(cuda) takes it to the device", there, here)
   end
   if there and on == "host" then fail("%s is on a device: %s:to_host() first", there, there) end
-  if on == "cuda" and not cuda then
-    local _, why = require "lutile.cuda".available()
-    fail("no device: %s", why)
-  end
+  if on == "cuda" and not cuda then fail_without_device() end
   if on == "host" or not cuda then return nil end
   return cuda, there ~= nil
 end
@@ -285,8 +287,14 @@ function M.gemm(p, A, B, C, options)
   return x.t.D
 end
 
+-- Raises what keeps tensors that are on the host from a device.
+function M.fail_on_host()
+  if not cuda_if_there() then fail_without_device() end
+  fail("the tensors are not on a device: t:to(cuda) takes them there")
+end
+
 local function check_on_device(x)
-  if not x.is_there then fail("the tensors are not on a device: t:to(cuda) takes them there") end
+  if not x.is_there then M.fail_on_host() end
 end
 
 -- A function that runs the plan on these tensors of a device again and again, all checks made.

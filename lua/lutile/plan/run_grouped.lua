@@ -279,7 +279,7 @@ function M.prepare(p, groups, options)
   options = options or {}
   check_groups(p, groups, options)
   local cuda = place(groups)
-  if not cuda then fail("the tensors are not on a device: t:to(cuda) takes them there") end
+  if not cuda then run.fail_on_host() end
   if p.shared then return prepare_shared(cuda, p, groups, options) end
   return prepare_each(p, groups, options)
 end
@@ -289,7 +289,8 @@ function M.run(p, groups, options)
   check_groups(p, groups, options)
   if options.on ~= "host" and place(groups) then return M.prepare(p, groups, options)() end
   for i, g in ipairs(groups) do
-    run.gemm(p:single(g, i), g.A, g.B, g.C, options_of_run(options, g))
+    local good, why = pcall(run.gemm, p:single(g, i), g.A, g.B, g.C, options_of_run(options, g))
+    if not good then fail("group %d: %s", i, why) end
   end
 end
 
