@@ -11,8 +11,8 @@
 #include "target.cuh"
 
 /*
-** Chunks take turns in a warpgroup's buffers. A chunk's ticket, of kTickets that come round, says which
-** buffer is its own and, where C comes by TMA, in which phase that buffer's barrier is.
+** Chunks take turns in a warpgroup's buffers. A chunk's ticket, of kTickets that come round, says
+** which buffer is its own and, where C comes by TMA, in which phase that buffer's barrier is.
 */
 constexpr unsigned kTickets = (kLoadsC ? 2 : 1) * plan::D::kBuffers;
 

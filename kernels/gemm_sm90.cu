@@ -4,10 +4,11 @@
 **
 ** As many blocks as there are multiprocessors go through the tiles of D. In each, one thread loads
 ** tiles of A and B by TMA into a ring of stages in shared memory; warpgroups multiply them from
-** there by wgmma, and write D through shared memory by TMA, while the next tile is under way. Blocks
-** of a cluster load what they share once, each a slice for all. Offsets, boxes, descriptors and the
-** MMA come from the plan. TMA reads zeros beyond the edges, and writes nothing there except up to
-** the next 16 bytes: where rows of D end in between, threads write their last columns.
+** there by wgmma, and write D through shared memory by TMA, while the next tile is under way. C comes
+** to where D is written from, ahead of time. Blocks of a cluster load what they share once, each a
+** slice for all. Offsets, boxes, descriptors and the MMA come from the plan. TMA reads zeros beyond
+** the edges, and writes nothing there except up to the next 16 bytes: where rows of D end in between,
+** threads write their last columns.
 */
 #ifndef LUTILE_PLAN
 #include "gemm_sm90_plan.cuh"

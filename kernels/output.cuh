@@ -147,10 +147,10 @@ DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
 
 /*
-** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from that
-** of ticket 'first' on; one is stored by TMA while the next is written, and the last ones while the next tile
-** is multiplied. Before a buffer is written, the barrier of the chunk before says that it has been
-** read; or C's chunk is there, which was asked for after that.
+** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from that of
+** ticket 'first' on; one is stored by TMA while the next is written, and the last ones while the next
+** tile is multiplied. Before a buffer is written, the barrier of the chunk before says that it has
+** been read; or C's chunk is there, which was asked for after that.
 */
 DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, unsigned warpgroup,
                        unsigned first) {
