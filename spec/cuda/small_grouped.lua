@@ -5,6 +5,9 @@ package.path = "./?.lua;" .. package.path
 local cuda = require "lutile.cuda"
 local cases = require "spec.plan.grouped_cases"
 
-local result = cases.run(function(t) return t:to(cuda) end, function(t) return t:to_host() end)
-assert(result == "right", result)
+for _, more in ipairs { 8, 1 } do
+  local result = cases.run(function(t) return t:to(cuda) end, function(t) return t:to_host() end,
+    more)
+  assert(result == "right", result)
+end
 print "right"

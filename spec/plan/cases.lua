@@ -277,7 +277,7 @@ M.hopper = {
       "((8,6),144,1):((160,4096),1,0)" }, beta = 0.5, why = "contraction through all modes" },
   { types = F16, m = 32, n = 24, k = 24, majors = KK, layouts = {
       "((4,8),(8,3),1):((1,64),(4,512),0)", "((8,3),24,1):((24,512),1,0)",
-      "((4,8),24,1):((24,256),1,0)" }, copies = true, why = "contraction by copies" },
+      "((4,8),24,1):((24,256),1,0)" }, why = "contraction by copies" },
   { types = F16, m = 72, n = 136, k = 40, majors = KK, batches = 2, layouts = {
       "(72,40,2):(40,1,2880)", "(136,40):(1,136)", "(72,136,2):(136,1,9792)" },
     why = "one B for all batches" },
@@ -285,8 +285,8 @@ M.hopper = {
   { types = BF16_OUT, m = 131, n = 71, k = 40, majors = KK, beta = 0.5,
     why = "D by threads, each element" },
   { types = E4M3, m = 48, n = 72, k = 48, majors = { "row", "k", "row" }, batches = 2,
-    copies = true, why = "bytes along their rows, by copies" },
-  { types = TF32, m = 41, n = 70, k = 36, majors = RR, copies = true, why = "words along rows" },
+    why = "bytes along their rows, by copies" },
+  { types = TF32, m = 41, n = 70, k = 36, majors = RR, why = "words along rows" },
   { types = E4M3, m = 40, n = 72, k = 160, majors = KK, scales = { 0.5, 8 }, alpha = 3,
     why = "8-bit floats with scales" },
   { types = { "f16", "f16", "f32", "e4m3" }, m = 40, n = 70, k = 40, majors = KK,
@@ -303,21 +303,21 @@ M.hopper = {
   { types = F16_OUT, m = 150, n = 264, k = 40, majors = KK, beta = 2, bias = "column", batches = 2,
     read = "(150,264,2):(272,1,40896)", why = "C in other strides than D" },
   { types = F16_OUT, m = 150, n = 264, k = 40, majors = KK, beta = 2, read = "(150,264):(265,1)",
-    copies = true, why = "C that TMA does not take" },
+    why = "C that TMA does not take" },
   { types = F16_OUT, m = 150, n = 60, k = 40, majors = KK, beta = 2, read = "(150,60):(61,1)",
-    copies = true, why = "C that threads cannot read as they write D" },
+    why = "C that threads cannot read as they write D" },
   { types = F16_OUT, m = 150, n = 60, k = 40, majors = KK, beta = 2, read = "(150,60):(72,1)",
     why = "C that threads read as they write D" },
   { types = F16_OUT, m = 40, n = 1, k = 40, layouts = { "(40,40):(40,1)", "(1,40):(40,1)",
-      "(40,1,1):(8,1,320)" }, majors = KK, beta = 2, read = "(40,1):(1,40)", copies = true,
+      "(40,1,1):(8,1,320)" }, majors = KK, beta = 2, read = "(40,1):(1,40)",
     why = "C of one column that lies along its rows" },
   { types = F16_OUT, m = 70, n = 72, k = 40, majors = KK, beta = 0, bias = "row",
     read = "(70,72):(72,1)", why = "C of no numbers, times 0" },
   { types = F16_OUT, m = 40, n = 72, k = 40, majors = { "k", "k", "row" }, beta = 0.5,
-    read = "(40,72):(1,0)", copies = true, why = "one column of C for all" },
+    read = "(40,72):(1,0)", why = "one column of C for all" },
   { types = F16, m = 72, n = 136, k = 40, majors = KK, batches = 2, layouts = { "(72,40):(40,1)",
       "(136,40):(40,1)", "(72,136,2):(136,1,9792)" }, beta = 2, read = "(72,136):(136,1)",
-    copies = true, why = "one C for all batches" },
+    why = "one C for all batches" },
   { types = BF16_OUT, m = 72, n = 131, k = 24, majors = { "k", "row", "column" },
     padding = { 0, 5, 5 }, why = "rows of D that end within 16 bytes" },
   { types = F16, m = 136, n = 72, k = 64, majors = { "k", "k", "row" }, beta = 0.5, alpha = 2,
@@ -371,7 +371,7 @@ end
 function M.emulated_hopper()
   local list = {}
   for _, case in ipairs(M.hopper) do
-    if not case.cluster and not case.copies then list[#list + 1] = case end
+    if not case.cluster then list[#list + 1] = case end
   end
   return list
 end

@@ -6,7 +6,9 @@ local cases = require "spec.plan.sm90_cases"
 local grouped = require "spec.plan.grouped_cases"
 local plans = require "spec.plan.cases"
 
-cuda.compile = require "spec.support.emulated".compile
+local emulated = require "spec.support.emulated"
+
+cuda.compile, cuda.prepare_copy = emulated.compile, emulated.prepare_copy
 
 local function report(name, good, problem)
   print(("%s: %s"):format(name, good and problem or "raises " .. tostring(problem)))
@@ -22,3 +24,4 @@ for _, case in ipairs(plans.emulated_hopper()) do
 end
 
 report("grouped products", pcall(grouped.run, there, back))
+report("grouped products, C is copied", pcall(grouped.run, there, back, 1))

@@ -209,6 +209,19 @@ local function emulate_asm(text)
   end))
 end
 
+-- Takes the place of cuda.prepare_copy: by the host.
+function M.prepare_copy(from, to)
+  local lutile = require "lutile"
+  local function whole(t)
+    return lutile.make_tensor(t, lutile.make_layout(lutile.cosize(t.layout)))
+  end
+  return function()
+    local source, target = whole(from):to_host(), whole(to):to_host()
+    for i = 0, lutile.size(to) - 1 do target[to.layout(i)] = source(from.layout(i)) end
+    require "lutile.cuda".copy(target, whole(to))
+  end
+end
+
 -- Takes the place of cuda.compile for a kernel whose plan is in the prelude.
 function M.compile(spec)
   local by_tma = spec.file:find "sm90" or spec.file:find "sm120"

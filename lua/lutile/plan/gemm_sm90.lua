@@ -327,6 +327,7 @@ local function least_buffers(p)
     or FEWEST_BUFFERS
 end
 
+-- As many as go beside the stages that there are.
 local function choose_buffers(p)
   if p.buffers or not p:loads_c() then return end
   for buffers = MOST_BUFFERS, FEWEST_BUFFERS, -1 do

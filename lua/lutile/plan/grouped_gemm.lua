@@ -9,6 +9,7 @@ local gemm_sm90 = require "lutile.plan.gemm_sm90"
 local matrix = require "lutile.plan.matrix"
 local model = require "lutile.plan.model_sm90"
 local no_option = require "lutile.options"
+local of_group = require "lutile.plan.of_group"
 local problem = require "lutile.plan.problem"
 local tma = require "lutile.plan.tma"
 local try = require "lutile.plan.attempt"
@@ -150,13 +151,6 @@ local function make_shared(list)
 end
 
 -- ---- The plan ----------------------------------------------------------------------------------
-
--- f(options), whose errors are of group i.
-local function of_group(i, f, options)
-  local results = table.pack(pcall(f, options))
-  if results[1] then return table.unpack(results, 2, results.n) end
-  fail("group %d: %s", i, (tostring(results[2]):gsub("^lutile[%w_.]*:%d+: ", "")))
-end
 
 -- The plan of plan.gemm for a group's tensors; of group i of the plan, where i stands alone.
 function Plan:single(group, i)

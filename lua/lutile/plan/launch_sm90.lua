@@ -1,6 +1,7 @@
 -- Launches of plans for kernels/gemm_sm90.cu: as many blocks as there are multiprocessors, tensor
 -- maps of the matrices, and a workspace for tiles in parts.
 
+local readable_c = require "lutile.plan.readable_c"
 local roles = require "lutile.plan.roles"
 local tile = require "lutile.plan.tile"
 local tma = require "lutile.plan.tma"
@@ -36,7 +37,7 @@ return function(p, x)
   local d, bias = x.t.D, x.t.bias
   local scale_a, scale_b = x.t.scale_a, x.t.scale_b
   local function layout(m) return roles.output_layout(p, tma.layout_of(p, m)) end
-  local c, layout_c, copy_c = tma.readable_c(p, cuda, { t = x.t, m = x.m, stream = x.stream,
+  local c, layout_c, copy_c = readable_c(p, cuda, { t = x.t, m = x.m, stream = x.stream,
     layout = layout, name = "C" })
   local layout_d = layout(x.m.D)
   local maps = tma.tensor_maps(p, cuda,

@@ -2,10 +2,11 @@
 
 local lutile = require "lutile"
 local matrix = require "lutile.plan.matrix"
+local of_group = require "lutile.plan.of_group"
 local problem = require "lutile.plan.problem"
+local readable_c = require "lutile.plan.readable_c"
 local run = require "lutile.plan.run"
 local tile = require "lutile.plan.tile"
-local tma = require "lutile.plan.tma"
 
 local M = {}
 
@@ -123,9 +124,8 @@ end
 -- m and n are extents in the kernel's roles.
 local function check_bias(p, g, i, m, n)
   if p.shared.form.transposed then m, n = n, m end
-  local good, why = pcall(run.check_bias, { bias = p.bias, out = p.shared.out,
-    options = p.options }, g.bias, m, n)
-  if not good then fail("group %d: %s", i, why) end
+  of_group(i, run.check_bias, { bias = p.bias, out = p.shared.out, options = p.options }, g.bias, m,
+    n)
 end
 
 -- Refuses a tensor that threads read or write, whose elements are not all in its memory; modes are
@@ -171,7 +171,7 @@ local function pack_group(cuda, p, g, i, stream)
   end
   local t = { A = g.A, B = g.B, D = g.D or g.C }
   if p.shared.form.transposed then t.A, t.B = t.B, t.A end
-  local old, layout_c, before = tma.readable_c(p.shared, cuda, { t = { C = g.C, D = t.D },
+  local old, layout_c, before = readable_c(p.shared, cuda, { t = { C = g.C, D = t.D },
     m = { C = c, D = d }, stream = stream, layout = matrix.plain_layout,
     name = ("C of group %d"):format(i) })
   t.C = old
@@ -289,8 +289,7 @@ function M.run(p, groups, options)
   check_groups(p, groups, options)
   if options.on ~= "host" and place(groups) then return M.prepare(p, groups, options)() end
   for i, g in ipairs(groups) do
-    local good, why = pcall(run.gemm, p:single(g, i), g.A, g.B, g.C, options_of_run(options, g))
-    if not good then fail("group %d: %s", i, why) end
+    of_group(i, run.gemm, p:single(g, i), g.A, g.B, g.C, options_of_run(options, g))
   end
 end
 

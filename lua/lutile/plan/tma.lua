@@ -71,51 +71,16 @@ function M.obstacle(p, m)
   return obstacle(m, M.layout_of(p, m), function(x) return x end)
 end
 
--- Why TMA cannot take the matrix of a run; 'address' is the tensor's, if it is on a device.
-local function obstacle_now(p, m, address)
-  local why = obstacle(m, M.layout_of(p, m), matrix.number)
-  if why or not address or address % UNIT == 0 then return why end
-  return ("%s starts at address 0x%x, and TMA takes multiples of %d bytes"):format(m.name, address,
-    UNIT)
-end
-
--- Refuses a matrix that does not have what the plan took for granted of 'planned'.
+-- Refuses a matrix that does not have what the plan took for granted of 'planned'; 'address' is the
+-- tensor's, if it is on a device.
 function M.check_fits(p, m, planned, address)
   matrix.check_unit(m, planned)
-  local why = obstacle_now(p, m, address)
+  local why = obstacle(m, M.layout_of(p, m), matrix.number)
+  if not why and address and address % UNIT ~= 0 then
+    why = ("%s starts at address 0x%x, and TMA takes multiples of %d bytes"):format(m.name, address,
+      UNIT)
+  end
   if why then error(why .. " (a plan for this tensor would do)", 0) end
-end
-
--- Whether a kernel reads a C of that layout and address as it goes through D: by TMA, or by as many
--- elements at once.
-local function is_readable(p, x, layout, address)
-  local c = x.m.C
-  if p.D.by_tma then
-    return address % UNIT == 0 and pcall(tma_modes.encode, p.D.modes, layout, p.D.bytes)
-  end
-  return matrix.takes_vectors(c, p.matrices and p.matrices.C.unit or c.unit, p.D.vector, address)
-end
-
--- One batch of C for all of D's.
-local function spread(t, batches)
-  return lutile.make_tensor(t, lutile.make_layout(t.layout[0], t.layout[1],
-    lutile.make_layout(batches, 0)))
-end
-
--- C and its layout as the kernel reads them. x.t and x.m have tensors and matrices by name,
--- x.layout(m) gives a matrix's layout in the kernel's roles, x.name is what the script calls C. A C
--- that is not readable is copied to D before each launch: then these are D's, and a function that
--- copies.
-function M.readable_c(p, cuda, x)
-  local t, layout = x.t, x.layout(x.m.C)
-  local _, _, batches = matrix.extents(x.m.D)
-  local _, _, count = matrix.extents(x.m.C)
-  local is_spread = count ~= batches and p.D.by_tma
-  if not p.reads_c or not is_spread and is_readable(p, x, layout, matrix.address(x.name, t.C)) then
-    return t.C, layout
-  end
-  local from = count ~= batches and spread(t.C, batches) or t.C
-  return t.D, x.layout(x.m.D), cuda.prepare_copy(from, t.D, x.stream)
 end
 
 -- Refuses A and B of other batches than the plan's.
