@@ -13,15 +13,19 @@
 template <class Operand>
 DEVICE void load(const tma::Map &map, unsigned stage, unsigned barrier, int row, int k, int batch,
                  unsigned rank) {
-  const unsigned first = Operand::kSlices == 1 ? 0 : rank * Operand::kBoxes;
+  if constexpr (Operand::kBoxes * Operand::kSlices == 1) {
+    tma::load(stage, map, Operand::corner(row, k, batch), barrier);
+  } else {
+    const unsigned first = Operand::kSlices == 1 ? 0 : rank * Operand::kBoxes;
 #pragma unroll
-  for (unsigned i = 0; i < Operand::kBoxes; i++) {
-    const auto at = Operand::corner(row + (int)Operand::box_row(first + i),
-                                    k + (int)Operand::box_k(first + i), batch);
-    const unsigned target = stage + Operand::box(first + i);
-    if constexpr (Operand::kSlices == 1)
-      tma::load(target, map, at, barrier);
-    else
-      tma::load_to_blocks(target, map, at, barrier, (1 << Operand::kSlices) - 1);
+    for (unsigned i = 0; i < Operand::kBoxes; i++) {
+      const auto at = Operand::corner(row + (int)Operand::box_row(first + i),
+                                      k + (int)Operand::box_k(first + i), batch);
+      const unsigned target = stage + Operand::box(first + i);
+      if constexpr (Operand::kSlices == 1)
+        tma::load(target, map, at, barrier);
+      else
+        tma::load_to_blocks(target, map, at, barrier, (1 << Operand::kSlices) - 1);
+    }
   }
 }

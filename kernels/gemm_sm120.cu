@@ -28,6 +28,7 @@ constexpr int kConsumers = 32 * plan::kWarps; /* threads that multiply, the firs
 constexpr unsigned kStageBytes = plan::A::kStageBytes + plan::B::kStageBytes;
 constexpr unsigned kFull = plan::kStages * kStageBytes; /* where the barriers are */
 constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
+constexpr unsigned kBarriers = 2 * plan::kStages; /* one behind the other */
 
 static_assert(plan::kThreads == kConsumers + kWarpgroup,
               "one warpgroup loads, for setmaxnreg is for whole ones");
@@ -48,11 +49,10 @@ DEVICE unsigned empty(unsigned shared, unsigned stage) {
   return shared + kEmpty + stage * mbarrier::kBytes;
 }
 
-DEVICE void init_barriers(unsigned shared) {
-  for (int stage = 0; stage < plan::kStages; stage++) {
-    mbarrier::init(full(shared, stage), 1);
-    mbarrier::init(empty(shared, stage), plan::kWarps);
-  }
+/* One for each of the first kBarriers threads. */
+DEVICE void init_barrier(unsigned shared) {
+  const unsigned i = threadIdx.x;
+  mbarrier::init(shared + kFull + i * mbarrier::kBytes, i < plan::kStages ? 1 : plan::kWarps);
   mbarrier::fence_init();
 }
 
@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
   const unsigned start = ptx::shared_address(shared);
   constexpr bool kMovesRegisters = plan::kConsumerRegisters > 0; /* else all keep what they have */
   const Work work(m, n, k, batches);
-  if (threadIdx.x == 0) init_barriers(start);
+  if (threadIdx.x < kBarriers) init_barrier(start);
   __syncthreads();
   if (threadIdx.x >= kConsumers) {
     if constexpr (kMovesRegisters) sm90::give_registers<plan::kProducerRegisters>();

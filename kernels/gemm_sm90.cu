@@ -24,7 +24,7 @@ struct Gemm {
 
   Schedule schedule;
   const tma::Map &map_a, &map_b;
-  Output to;
+  const Output &to;
   Workspace space;
 
   DEVICE Steps producer_numbers(unsigned) const { return {}; }

@@ -146,6 +146,19 @@ DEVICE void write_piece(unsigned buffer, int i, const Output &output, const Unit
 
 /* ---- Tiles ---------------------------------------------------------------------------------------- */
 
+/* A chunk from its buffer to D, by TMA where that takes it. */
+DEVICE void put_chunk(const Output &output, unsigned buffer, unsigned warpgroup, int batch, int row,
+                      int column) {
+  if constexpr (Output::kMayCopy)
+    if (output.is_for_threads(column)) {
+      output.copy(buffer, batch, row, column);
+      if constexpr (kLoadsC) ptx::barrier<kWarpgroup>(1 + warpgroup);
+      return;
+    }
+  if constexpr (plan::D::kByTma)
+    if (threadIdx.x % kWarpgroup == 0) output.store(buffer, batch, row, column);
+}
+
 /*
 ** A tile's sums to D, a chunk of columns at a time. Chunks take turns in the buffers, from that of
 ** ticket 'first' on; one is stored by TMA while the next is written, and the last ones while the next
@@ -170,12 +183,7 @@ DEVICE void write_tile(const Output &output, const Unit &unit, unsigned shared, 
     tma::fence_stores();
     if (!kLoadsC && is_leader) tma::wait_stores_read<plan::D::kBuffers - 2>();
     ptx::barrier<kWarpgroup>(1 + warpgroup);
-    if (output.is_for_threads(column)) {
-      output.copy(buffer, unit.batch, row, column);
-      if constexpr (kLoadsC) ptx::barrier<kWarpgroup>(1 + warpgroup);
-    } else if (is_leader) {
-      output.store(buffer, unit.batch, row, column);
-    }
+    put_chunk(output, buffer, warpgroup, unit.batch, row, column);
     if (is_leader) tma::commit_stores(); /* an empty group counts too */
     if constexpr (kLoadsC && kChunksOfTile > plan::D::kBuffers) {
       const int next = i - 1 + plan::D::kBuffers; /* to the buffer of the chunk before */

@@ -19,7 +19,7 @@ static_assert(plan::A::kSlices == plan::kClusterN && plan::B::kSlices == plan::k
 
 /* By one thread: loads for all units, as far ahead as there are stages. */
 template <class Work>
-DEVICE void produce(Work work, unsigned shared, unsigned rank) {
+DEVICE void produce(Work &work, unsigned shared, unsigned rank) {
   constexpr unsigned kBytes = plan::A::kStageBytes + plan::B::kStageBytes;
   Place place;
   for (auto numbers = work.producer_numbers(shared); numbers.number < work.count();
@@ -76,7 +76,7 @@ DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, 
 ** own.
 */
 template <class Work>
-DEVICE void consume(Work work, unsigned shared, unsigned rank) {
+DEVICE void consume(Work &work, unsigned shared, unsigned rank) {
   constexpr bool kFindsNext = !plan::kPingPong;
   const unsigned warpgroup = sm90::uniform(threadIdx.x / kWarpgroup) - 1;
   Place place;
@@ -85,17 +85,23 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
   if constexpr (kFindsNext) next = work.unit(numbers.number, rank);
   const auto advance = [&] {
     numbers.advance();
-    if (kFindsNext && numbers.number < work.count()) next = work.unit(numbers.number, rank);
+    if constexpr (kFindsNext)
+      if (numbers.number < work.count()) next = work.unit(numbers.number, rank);
   };
   unsigned turns = 0, done = 0, ticket = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
   while (numbers.number < work.count()) {
-    const Unit unit = kFindsNext ? next : work.unit(numbers.number, rank);
-    if (plan::kPingPong && turns++ % plan::kConsumers != warpgroup) {
-      place.skip(unit.stages);
-      advance();
-      continue;
-    }
+    Unit unit;
+    if constexpr (kFindsNext)
+      unit = next;
+    else
+      unit = work.unit(numbers.number, rank);
+    if constexpr (plan::kPingPong)
+      if (turns++ % plan::kConsumers != warpgroup) {
+        place.skip(unit.stages);
+        advance();
+        continue;
+      }
     const bool has_rows =
         !Work::kIsList || kReaders == 1 || (int)plan::c_row(warpgroup * kWarpgroup) < unit.rows;
     if (!has_rows) pass_stages(place, shared, unit.stages);
@@ -119,7 +125,7 @@ DEVICE void consume(Work work, unsigned shared, unsigned rank) {
 
 /* Before the work of all threads: barriers, and what the grid before has written. */
 DEVICE void prepare(unsigned shared) {
-  if (threadIdx.x == 0) init_barriers(shared);
+  if (threadIdx.x < kBarriers) init_barrier(shared);
   if constexpr (kCluster == 1)
     __syncthreads();
   else
@@ -131,7 +137,7 @@ DEVICE void prepare(unsigned shared) {
 }
 
 template <class Work>
-DEVICE void run(const Work &work, unsigned shared, unsigned rank) {
+DEVICE void run(Work work, unsigned shared, unsigned rank) {
   constexpr bool kMovesRegisters = plan::kConsumerRegisters > 0; /* else all keep what they have */
   if (threadIdx.x < kWarpgroup) {
     if constexpr (kMovesRegisters) sm90::give_registers<plan::kProducerRegisters>();

@@ -47,6 +47,9 @@ static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 ==
               "swizzles repeat after 1024 bytes");
 static_assert(kBiasBytes % 16 == 0, "barriers are aligned");
 
+constexpr unsigned kBarriers = (kNote - kFull) / mbarrier::kBytes; /* one behind the other */
+static_assert(kBarriers <= plan::kThreads, "each is for a thread to start");
+
 using Place = Ring<plan::kStages>; /* among the stages */
 
 /* This thread among those that have the sums of a tile. */
@@ -80,18 +83,17 @@ DEVICE unsigned note_read(unsigned shared, unsigned slot) {
 }
 DEVICE unsigned note(unsigned shared, unsigned slot) { return shared + kNote + slot * kNoteBytes; }
 
-DEVICE void init_barriers(unsigned shared) {
-  for (int stage = 0; stage < plan::kStages; stage++) {
-    mbarrier::init(full(shared, stage), 1);
-    mbarrier::init(empty(shared, stage), kReaders * kCluster);
-  }
-  for (int i = 0; i < kTurns; i++) mbarrier::init(turn(shared, i), 1);
-  if constexpr (kLoadsC)
-    for (int i = 0; i < kAllBuffers; i++) mbarrier::init(loaded(shared, 0, i), 1);
-  for (int slot = 0; slot < plan::kNotes; slot++) {
-    mbarrier::init(note_written(shared, slot), 1);
-    mbarrier::init(note_read(shared, slot), plan::kConsumers * kWarpgroup);
-  }
+/* The arrivals that end a phase of that barrier. */
+DEVICE unsigned arrivals_at(unsigned barrier) {
+  if (barrier >= plan::kStages && barrier < 2 * plan::kStages) return kReaders * kCluster;
+  if (barrier >= kBarriers - plan::kNotes) return plan::kConsumers * kWarpgroup;
+  return 1;
+}
+
+/* One for each of the first kBarriers threads. */
+DEVICE void init_barrier(unsigned shared) {
+  const unsigned i = threadIdx.x;
+  mbarrier::init(shared + kFull + i * mbarrier::kBytes, arrivals_at(i));
   mbarrier::fence_init();
 }
 

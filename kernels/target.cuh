@@ -18,13 +18,16 @@ struct Output {
   int m, n;
   plan::Compute alpha, beta;
 
+  /* Whether threads may have to write chunks: else TMA takes all. */
+  static constexpr bool kMayCopy = !plan::D::kByTma || !plan::D::kEndsInUnits;
+
   /*
-  ** Whether threads write the chunk: where TMA does not take D; or where rows end in the chunk, but
-  ** not at a multiple of the 16 bytes that TMA writes as a whole.
+  ** Whether they write this one: where TMA does not take D; or where rows end in the chunk, but not
+  ** at a multiple of the 16 bytes that TMA writes as a whole.
   */
   DEVICE bool is_for_threads(int column) const {
     constexpr int kUnit = 16 / kElementBytes;
-    if constexpr (!plan::D::kByTma || plan::D::kEndsInUnits) return !plan::D::kByTma;
+    if constexpr (!plan::D::kByTma) return true;
     return n % kUnit != 0 && column < n && n < column + plan::D::kChunkColumns;
   }
 
