@@ -28,7 +28,6 @@ constexpr int kConsumers = 32 * plan::kWarps; /* threads that multiply, the firs
 constexpr unsigned kStageBytes = plan::A::kStageBytes + plan::B::kStageBytes;
 constexpr unsigned kFull = plan::kStages * kStageBytes; /* where the barriers are */
 constexpr unsigned kEmpty = kFull + plan::kStages * mbarrier::kBytes;
-constexpr unsigned kBarriers = 2 * plan::kStages; /* one behind the other */
 
 static_assert(plan::kThreads == kConsumers + kWarpgroup,
               "one warpgroup loads, for setmaxnreg is for whole ones");
@@ -49,10 +48,9 @@ DEVICE unsigned empty(unsigned shared, unsigned stage) {
   return shared + kEmpty + stage * mbarrier::kBytes;
 }
 
-/* One for each of the first kBarriers threads. */
-DEVICE void init_barrier(unsigned shared) {
-  const unsigned i = threadIdx.x;
-  mbarrier::init(shared + kFull + i * mbarrier::kBytes, i < plan::kStages ? 1 : plan::kWarps);
+DEVICE void init_barriers(unsigned shared) {
+  mbarrier::init<plan::kStages>(full(shared, 0), 1);
+  mbarrier::init<plan::kStages>(empty(shared, 0), plan::kWarps);
   mbarrier::fence_init();
 }
 
@@ -147,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(plan::kThreads, plan::kBlocks)
   const unsigned start = ptx::shared_address(shared);
   constexpr bool kMovesRegisters = plan::kConsumerRegisters > 0; /* else all keep what they have */
   const Work work(m, n, k, batches);
-  if (threadIdx.x < kBarriers) init_barrier(start);
+  if (threadIdx.x == 0) init_barriers(start);
   __syncthreads();
   if (threadIdx.x >= kConsumers) {
     if constexpr (kMovesRegisters) sm90::give_registers<plan::kProducerRegisters>();

@@ -10,9 +10,25 @@ namespace mbarrier {
 
 constexpr unsigned kBytes = 8; /* of a barrier, and its alignment */
 
-/* By one thread, before any other use: see 'fence_init'. */
-DEVICE void init(unsigned barrier, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+/*
+** Some barriers, one behind the other, by one thread, before any other use: see 'fence_init'. Four in
+** one asm, for compilers take long over each. Several threads would take longer: the instruction is
+** one for a whole warp.
+*/
+template <int kCount>
+DEVICE void init(unsigned first, unsigned arrivals) {
+#pragma unroll
+  for (int i = 0; i < kCount / 4; i++)
+    asm volatile(
+        "mbarrier.init.shared::cta.b64 [%0], %1; mbarrier.init.shared::cta.b64 [%0 + 8], %1;"
+        " mbarrier.init.shared::cta.b64 [%0 + 16], %1; mbarrier.init.shared::cta.b64 [%0 + 24], %1;" ::
+            "r"(first + 4 * i * kBytes),
+        "r"(arrivals)
+        : "memory");
+#pragma unroll
+  for (int i = kCount / 4 * 4; i < kCount; i++)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(first + i * kBytes), "r"(arrivals)
+                 : "memory");
 }
 
 /* Makes this thread's inits visible to the cluster and to TMA, together with a barrier behind it. */

@@ -125,7 +125,7 @@ DEVICE void consume(Work &work, unsigned shared, unsigned rank) {
 
 /* Before the work of all threads: barriers, and what the grid before has written. */
 DEVICE void prepare(unsigned shared) {
-  if (threadIdx.x < kBarriers) init_barrier(shared);
+  if (threadIdx.x == 0) init_barriers(shared);
   if constexpr (kCluster == 1)
     __syncthreads();
   else

@@ -47,9 +47,6 @@ static_assert(plan::A::kStageBytes % 1024 == 0 && plan::B::kStageBytes % 1024 ==
               "swizzles repeat after 1024 bytes");
 static_assert(kBiasBytes % 16 == 0, "barriers are aligned");
 
-constexpr unsigned kBarriers = (kNote - kFull) / mbarrier::kBytes; /* one behind the other */
-static_assert(kBarriers <= plan::kThreads, "each is for a thread to start");
-
 using Place = Ring<plan::kStages>; /* among the stages */
 
 /* This thread among those that have the sums of a tile. */
@@ -83,17 +80,16 @@ DEVICE unsigned note_read(unsigned shared, unsigned slot) {
 }
 DEVICE unsigned note(unsigned shared, unsigned slot) { return shared + kNote + slot * kNoteBytes; }
 
-/* The arrivals that end a phase of that barrier. */
-DEVICE unsigned arrivals_at(unsigned barrier) {
-  if (barrier >= plan::kStages && barrier < 2 * plan::kStages) return kReaders * kCluster;
-  if (barrier >= kBarriers - plan::kNotes) return plan::kConsumers * kWarpgroup;
-  return 1;
-}
-
-/* One for each of the first kBarriers threads. */
-DEVICE void init_barrier(unsigned shared) {
-  const unsigned i = threadIdx.x;
-  mbarrier::init(shared + kFull + i * mbarrier::kBytes, arrivals_at(i));
+/* By one thread. Each kind's barriers are one behind the other. */
+DEVICE void init_barriers(unsigned shared) {
+  mbarrier::init<plan::kStages>(full(shared, 0), 1);
+  mbarrier::init<plan::kStages>(empty(shared, 0), kReaders * kCluster);
+  mbarrier::init<kTurns>(turn(shared, 0), 1);
+  if constexpr (kLoadsC) mbarrier::init<kAllBuffers>(loaded(shared, 0, 0), 1);
+  if constexpr (plan::kNotes > 0) {
+    mbarrier::init<plan::kNotes>(note_written(shared, 0), 1);
+    mbarrier::init<plan::kNotes>(note_read(shared, 0), plan::kConsumers * kWarpgroup);
+  }
   mbarrier::fence_init();
 }
 

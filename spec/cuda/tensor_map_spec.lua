@@ -157,7 +157,7 @@ extern "C" __global__ void load(const __grid_constant__ tma::Map map, type::T *t
   __shared__ alignas(8) unsigned long long barrier;
   const unsigned at = ptx::shared_address(&barrier);
   if (threadIdx.x == 0) {
-    mbarrier::init(at, 1);
+    mbarrier::init<1>(at, 1);
     mbarrier::fence_init();
     mbarrier::arrive_expecting(at, sizeof tile);
     tma::load(ptx::shared_address(tile), map, tma::Corner<3>{{x, y, 0}}, at);

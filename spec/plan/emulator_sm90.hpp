@@ -103,9 +103,12 @@ inline unsigned swizzled(unsigned address, int width) {
 
 namespace mbarrier {
 constexpr unsigned kBytes = 8;
-inline void init(unsigned barrier, unsigned arrivals) {
-  emulator::place(barrier, 8);
-  emulator::barriers[barrier] = {(int)arrivals, (int)arrivals, 0, 0};
+template <int kCount>
+void init(unsigned first, unsigned arrivals) {
+  for (unsigned barrier = first; barrier < first + kCount * kBytes; barrier += kBytes) {
+    emulator::place(barrier, kBytes);
+    emulator::barriers[barrier] = {(int)arrivals, (int)arrivals, 0, 0};
+  }
 }
 inline void fence_init() {}
 inline void arrive(unsigned barrier) {
