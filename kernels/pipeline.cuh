@@ -71,13 +71,13 @@ DEVICE unsigned write_unit(const Work &work, const Unit &unit, unsigned shared, 
 
 /*
 ** Consumers share each unit, or they take turns: then one writes a tile while another multiplies the
-** next. Those that share find the next unit while the last MMAs of this one run, so that they start
-** with it at once. In a list of products, one multiplies nothing where a tile's last rows are not its
+** next. One by itself finds the next unit while the last MMAs of this one run, so that it starts with
+** it at once. In a list of products, one multiplies nothing where a tile's last rows are not its
 ** own.
 */
 template <class Work>
 DEVICE void consume(Work &work, unsigned shared, unsigned rank) {
-  constexpr bool kFindsNext = !plan::kPingPong;
+  constexpr bool kFindsNext = plan::kConsumers == 1;
   const unsigned warpgroup = sm90::uniform(threadIdx.x / kWarpgroup) - 1;
   Place place;
   auto numbers = work.consumer_numbers(shared);

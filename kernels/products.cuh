@@ -57,9 +57,14 @@ DEVICE void multiply(unsigned a, unsigned b, bool adds) {
 }
 
 /*
-** The sums over some stages: MMAs add to what is in the registers only from the second stage on. One
-** is released while the next one's MMAs run; 'early' is called while the first one's do, 'meanwhile'
-** while the last one's do.
+** Whether a stage's MMAs are over before the next one's start, which those of another consumer of the
+** tile hide, and ptxas has less to do for; else they go on while that is waited for.
+*/
+constexpr bool kWaitsForStage = kReaders > 1;
+
+/*
+** The sums over some stages: MMAs add to what is in the registers only from the second stage on.
+** 'early' is called while the first one's run, 'meanwhile' while the last one's may.
 */
 template <class Early, class Meanwhile>
 DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, int stages,
@@ -74,21 +79,28 @@ DEVICE void accumulate_run(Place &place, unsigned shared, unsigned warpgroup, in
     multiply(a + place.slot * (plan::A::kStageBytes / 16),
              b + place.slot * (plan::B::kStageBytes / 16), i > 0);
     if (kFetchesEarly && i == 0) early();
-    wgmma::wait<kGroupsOfStage>();
-    if (i > 0) release(shared, before);
-    before = place.slot;
+    if constexpr (kWaitsForStage) {
+      wgmma::wait<0>();
+      release(shared, place.slot);
+    } else {
+      wgmma::wait<kGroupsOfStage>();
+      if (i > 0) release(shared, before);
+      before = place.slot;
+    }
     place.advance();
   }
   meanwhile();
-  wgmma::wait<0>();
-  if (stages > 0) release(shared, before);
+  if constexpr (!kWaitsForStage) {
+    wgmma::wait<0>();
+    if (stages > 0) release(shared, before);
+  }
 }
 
 /*
 ** All of a unit's sums. MMAs of fp8 keep about 13 bits of their sums between each other: after
 ** kPromote stages, if that is not 0, these are added up as f32. The first MMA leaves nothing of what
 ** was in its registers. 'early' is called once, while the first MMAs run, and 'meanwhile' while the
-** last ones do, if there are any.
+** last ones may, if there are any.
 */
 template <class Sums, bool kMayBeEmpty, class Early, class Meanwhile>
 DEVICE void accumulate(Place &place, unsigned shared, unsigned warpgroup, int stages,
