@@ -82,12 +82,15 @@ DEVICE void consume(Work &work, unsigned shared, unsigned rank) {
   Place place;
   auto numbers = work.consumer_numbers(shared);
   Unit next;
-  if constexpr (kFindsNext) next = work.unit(numbers.number, rank);
-  const auto advance = [&] {
-    numbers.advance();
+  const auto find_next = [&] {
     if constexpr (kFindsNext)
       if (numbers.number < work.count()) next = work.unit(numbers.number, rank);
   };
+  const auto advance = [&] {
+    numbers.advance();
+    find_next();
+  };
+  find_next();
   unsigned turns = 0, done = 0, ticket = 0;
   if (plan::kSkew > 0 && warpgroup == 1) __nanosleep(plan::kSkew);
   while (numbers.number < work.count()) {

@@ -100,8 +100,8 @@ describe("gemm_sm90 in machine code", function()
         for _, name in ipairs { "HMMA", "QMMA", "IMMA", "STL", "LDL" } do
           assert.is_nil(text:find("%f[%u]" .. name .. "%f[%U]"), name)
         end
-        -- For a stage where consumers share tiles, else for the stage before and for all at the end:
-        -- none for an MMA by itself.
+        -- For a stage where consumers share tiles, else for the stage before and for all at the
+        -- end: none for an MMA by itself.
         local _, waits = text:gsub("WARPGROUP%.DEPBAR", "")
         assert.equal(p.consumers > 1 and not p.ping_pong and 1 or 2, waits)
       end)

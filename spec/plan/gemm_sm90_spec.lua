@@ -221,6 +221,16 @@ describe("gemm_sm90", function()
     end
   end)
 
+  it("needs a warpgroup that multiplies, and two that take turns", function()
+    for _, consumers in ipairs { 0, -1, 1.5 } do
+      assert.has_error(function() gemm_sm90.new { dtype = "f16", consumers = consumers } end,
+        ("consumers: %s, where one or more multiply"):format(consumers))
+    end
+    assert.has_error(function()
+      gemm_sm90.new { dtype = "f16", ping_pong = true, consumers = 1 }
+    end, "consumers: 1, where two or more take turns")
+  end)
+
   it("shares tiles or takes turns, with as many stages as fit", function()
     for _, case in ipairs {
       { { dtype = "bf16" }, { 128, 256, 64 }, false, 4 },

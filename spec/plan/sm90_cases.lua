@@ -260,6 +260,8 @@ M.emulated = {
     d_align = 4 }, { blocks = 2, groups = { { 130, 70, 70 }, { 8, 200, 64 }, { 3, 4, 0 } } }),
   case("groups of shared tiles", 0, 0, 0, { dtype = "bf16", out = "f32", tile = { 128, 32 },
     grouped = true }, { blocks = 3, groups = { { 200, 40, 70 }, { 3, 70, 8 } } }),
+  case("groups for one warpgroup, more blocks than tiles", 0, 0, 0, { dtype = "f16", out = "f32",
+    tile = { 64, 32 }, grouped = true }, { blocks = 5, groups = { { 30, 40, 70 }, { 8, 8, 0 } } }),
   case("no more than 16 rows, in parts", 13, 70, 300, { dtype = "f16", out = "f32",
     tile = { 64, 32 }, most_rows = 16, splits = 2, least_stages = 1 }, { blocks = 6, times = 2 }),
   case("one element", 1, 1, 1, { dtype = "f16", out = "f32", tile = { 64, 32 } }),

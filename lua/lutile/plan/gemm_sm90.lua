@@ -236,6 +236,11 @@ local function choose_tile(p)
   p.tile = { p.tile[1], p.tile[2], p.tile[3] or tma_operand.LINE_BYTES // wgmma.BYTES[p.dtype] }
   p.consumers = p.consumers
     or not p.ping_pong and (p.tile[1] == 64 and 1 or p.tile[1] == 192 and 3) or 2
+  local least = p.ping_pong and 2 or 1
+  if math.type(p.consumers) ~= "integer" or p.consumers < least then
+    fail("consumers: %s, where %s", tostring(p.consumers),
+      p.ping_pong and "two or more take turns" or "one or more multiply")
+  end
   p.sharers = p.ping_pong and 1 or p.consumers -- of a tile
   p.atoms = p.tile[1] // (ROWS * p.sharers)
 end
