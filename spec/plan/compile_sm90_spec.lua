@@ -103,7 +103,7 @@ describe("gemm_sm90 in machine code", function()
         -- For a stage where consumers share tiles, else for the stage before and for all at the
         -- end: none for an MMA by itself.
         local _, waits = text:gsub("WARPGROUP%.DEPBAR", "")
-        assert.equal(p.consumers > 1 and not p.ping_pong and 1 or 2, waits)
+        assert.equal(p.sharers > 1 and 1 or 2, waits)
       end)
   end
 end)
