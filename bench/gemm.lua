@@ -12,40 +12,20 @@ local cuda = require "lutile.cuda"
 
 local device = require "bench.device"
 
-local plan, make_layout = lutile.plan, lutile.make_layout
+local plan = lutile.plan
 
 local cublas = require "bench.cublas"
-local data = require "lutile.tune.data"
+local products = require "bench.products"
 local timing = require "bench.timing"
 
 print(tostring(device))
 
 print(cublas.describe())
 
--- Elements as plans and as cuBLASLt name them. cuBLASLt's products of bytes are k-major.
-local TYPES = {
-  { name = "f16", out = "f16", stored = "f16", compute = "f32", scale = "f32", all = true,
-    majors = true },
-  { name = "bf16", out = "bf16", stored = "bf16", compute = "f32", scale = "f32", all = true },
-  { name = "e4m3", out = "f16", stored = "e4m3", compute = "f32", scale = "f32", fast = true },
-  { name = "tf32", out = "f32", stored = "f32", compute = "tf32", scale = "f32" },
-  { name = "s8", out = "s32", stored = "s8", compute = "s32", scale = "s32" },
-  { name = "f64", out = "f64", stored = "f64", compute = "f64", scale = "f64" },
-  { name = "f32", out = "f32", stored = "f32", compute = "f32", scale = "f32" },
-}
-
 local SQUARES = { { 4096, 4096, 4096 }, { 8192, 8192, 8192 } }
 local SHAPES = { { 512, 512, 512 }, { 1024, 1024, 1024 }, { 2048, 2048, 2048 }, SQUARES[1],
   SQUARES[2], { 16384, 16384, 4096 }, { 8192, 8192, 1024 }, { 4096, 14336, 4096 },
   { 4096, 4096, 16384 }, { 128, 8192, 8192 }, { 16, 8192, 8192 }, { 4000, 4100, 4104 } }
--- ---- Data --------------------------------------------------------------------------------------
-
-local function random_tensor(dtype, rows, columns, major)
-  local stride = major == "row" and { 1, rows } or { columns, 1 }
-  local t = cuda.tensor(dtype, make_layout({ rows, columns }, stride))
-  data.fill(t, "normal")
-  return t
-end
 
 -- ---- Ours --------------------------------------------------------------------------------------
 
@@ -76,25 +56,6 @@ local function difference(x, y)
     largest, scale = math.max(largest, math.abs(x(i) - y(i))), math.max(scale, math.abs(y(i)))
   end
   return largest / scale
-end
-
-local function bytes_of(t) return t.data:size() end
-
-local MOST_SETS = 256
-
--- Enough sets of matrices that none is in the L2 when its turn comes.
-local function make_sets(type_of, m, n, k, a_major, b_major)
-  local sets, bytes = {}, 0
-  repeat
-    local s = { A = random_tensor(type_of.stored, m, k, a_major),
-      B = random_tensor(type_of.stored, n, k, b_major),
-      D = cuda.tensor(type_of.out, make_layout({ m, n }, { n, 1 })) }
-    s.C = more.beta and random_tensor(type_of.out, m, n, "k") or s.D
-    sets[#sets + 1] = s
-    bytes = bytes + bytes_of(s.A) + bytes_of(s.B) + bytes_of(s.D)
-  until #sets >= 2 and bytes > 3 * device.l2_cache or #sets == MOST_SETS
-  device:synchronize()
-  return sets
 end
 
 -- How far the results of both are apart, on the first set.
@@ -128,8 +89,9 @@ end
 -- Prints a line; gives the ratio to cuBLASLt.
 local function bench(type_of, shape, a_major, b_major)
   local m, n, k = table.unpack(shape)
-  local sets = make_sets(type_of, m, n, k, a_major, b_major)
-  local bias = more.bias and random_tensor(type_of.out, 1, more.bias == "row" and m or n, "k")
+  local sets = products.make_sets(type_of, m, n, k, a_major, b_major, more.beta)
+  local bias = more.bias
+    and products.random_tensor(type_of.out, 1, more.bias == "row" and m or n, "k")
   local p, run = ours(type_of, sets, bias)
   local line = ("%-4s %5d x %5d x %5d %-3s %-3s %-25s"):format(type_of.name, m, n, k, a_major,
     b_major, describe(p))
@@ -200,6 +162,6 @@ local function bench_type(type_of)
   end
 end
 
-for _, type_of in ipairs(TYPES) do
+for _, type_of in ipairs(products.TYPES) do
   if next(chosen) == nil or chosen[type_of.name] then bench_type(type_of) end
 end
