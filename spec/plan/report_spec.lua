@@ -32,7 +32,7 @@ why: compute capability 9.0: asked for
 why: A (4096,4096):(4096,1): contiguous along K, by TMA
 why: B (4096,4096):(4096,1): contiguous along K, by TMA
 why: C (4096,4096):(4096,1): contiguous along N, by TMA
-why: tile 128x256, consumers share each, in clusters of 2x1: 187 us on 132 multiprocessors, by ]]
+why: tile 128x256, consumers share each, in clusters of 2x1: 193 us on 132 multiprocessors, by ]]
 .. "the model", (text_of()))
   end)
 

@@ -240,6 +240,34 @@ describe("plan.gemm", function()
     end)
   end
 
+  for _, case in ipairs {
+    { { K = 256, beta = 1 }, "192x128x64", false },
+    { { K = 1024, beta = 1, dtype = "e4m3" }, "192x128x128", false },
+    { { K = 128, dtype = "s8", out = "s32", beta = 1 }, "128x192x128", false },
+    { { K = 1024, dtype = "s8", out = "s32", beta = 1 }, "128x192x128", false },
+    { { K = 512, dtype = "tf32", out = "f32" }, "128x192x32", true },
+    { { K = 512, dtype = "tf32", out = "f32", beta = 1 }, "128x192x32", true },
+    { { K = 1024, dtype = "tf32", out = "f32" }, "128x192x32", true, cluster = 2, group = 12 },
+    { { K = 512, dtype = "e4m3" }, "128x128x128", true, group = 32 },
+    { { K = 2048, beta = 1 }, "128x192x64", true, cluster = 2, group = 12 },
+    { { M = 4096, N = 14336, K = 4096, beta = 1 }, "128x176x64", true, cluster = 2, group = 8 },
+  } do
+    local changes, tile, in_turn = table.unpack(case)
+    local names = {}
+    for name, x in pairs(changes) do names[#names + 1] = name .. " = " .. tostring(x) end
+    table.sort(names)
+    local all = table.concat(names, ", ")
+    it(("takes tiles of %s where writing takes longer: %s"):format(tile, all), function()
+      local options = { M = 8192, N = 8192, multiprocessors = 132 }
+      for name, x in pairs(changes) do options[name] = x end
+      local p = gemm(options)
+      assert.equal(tile, table.concat(p.tile, "x"))
+      assert.equal(in_turn, p.ping_pong)
+      assert.equal(case.cluster or 1, p.cluster[1])
+      if case.group then assert.equal(case.group, p.group) end
+    end)
+  end
+
   it("takes the same tiles for 8192^3 of all majors", function()
     for _, majors in ipairs { { "row", "k" }, { "row", "row" }, { "k", "row" } } do
       local p = gemm { M = 8192, N = 8192, K = 8192, multiprocessors = 132, a_major = majors[1],
@@ -250,8 +278,8 @@ describe("plan.gemm", function()
     end
   end)
 
-  it("takes tiles of whole lines where rows of B, C or a cluster ask for them", function()
-    for _, changes in ipairs { { b_major = "row" }, { beta = true }, { cluster = { 4, 1 } } } do
+  it("takes tiles of whole lines where rows of B or a cluster ask for them", function()
+    for _, changes in ipairs { { b_major = "row" }, { cluster = { 4, 1 } } } do
       changes.M, changes.N, changes.K, changes.multiprocessors = 4096, 14336, 4096, 132
       assert.equal("128x256x64", table.concat(gemm(changes).tile, "x"))
     end

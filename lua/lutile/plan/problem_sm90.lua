@@ -84,8 +84,8 @@ end
 -- What the model of the chip wants to know; sizes only where they do not come with the launch.
 local function sizes_of(p, a, b, d)
   local sizes = { bytes = a.bytes, out_bytes = d.bytes, multiprocessors = p.multiprocessors,
-    ping_pong = p.ping_pong, promote = p.promote,
-    whole_lines = b.unit == "row" or p.reads_c or p.direct or p.cluster and p.cluster[1] > 2 }
+    ping_pong = p.ping_pong, promote = p.promote, reads_c = p.reads_c,
+    whole_lines = b.unit == "row" or p.direct or p.cluster and p.cluster[1] > 2 }
   if is_known(d.row.extent, d.column.extent, a.column.extent, d.batch.extent) then
     sizes.M, sizes.N, sizes.K, sizes.L = d.row.extent, d.column.extent, a.column.extent,
       d.batch.extent
