@@ -300,6 +300,10 @@ local function check_options(p)
   if p.bias and p.bias ~= "row" and p.bias ~= "column" then
     fail("bias is '%s': \"row\" and \"column\" there are", tostring(p.bias))
   end
+  if p.buffers and (math.type(p.buffers) ~= "integer" or p.buffers < FEWEST_BUFFERS) then
+    fail("buffers: %s, where one is written while another is stored: %d at least",
+      tostring(p.buffers), FEWEST_BUFFERS)
+  end
 end
 
 -- Of a tile's elements of the bias.
