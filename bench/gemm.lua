@@ -126,17 +126,17 @@ local asked -- shapes of the command line
 
 for _, word in ipairs(arg or {}) do
   local name, value = word:match "^([%w_]+)=(.*)$"
-  local m, n, k = word:match "^(%d+)x(%d+)x(%d+)$"
+  local shape = products.shape_of(word)
   if name == "turn" then
     turn = assert(tonumber(value), "turn: a number of milliseconds")
   elseif name then
     more[name] = value_of(value)
     assert(name ~= "beta" or more.beta == 1, "beta: 1, or none")
-  elseif m then
+  elseif shape then
     asked = asked or {}
-    asked[#asked + 1] = { math.tointeger(m), math.tointeger(n), math.tointeger(k) }
+    asked[#asked + 1] = shape
   else
-    chosen[word] = true
+    chosen[products.type_of(word).name] = true
   end
 end
 

@@ -24,6 +24,28 @@ M.TYPES = {
   { name = "f32", out = "f32", stored = "f32", compute = "f32", scale = "f32" },
 }
 
+-- The type that a word of the command line names.
+function M.type_of(word)
+  local names = {}
+  for i, type_of in ipairs(M.TYPES) do
+    if type_of.name == word then return type_of end
+    names[i] = type_of.name
+  end
+  error(("%s: neither a type (%s) nor MxNxK nor an option"):format(word,
+    table.concat(names, ", ")), 0)
+end
+
+-- The shape {m, n, k} that it says, or nil.
+function M.shape_of(word)
+  local m, n, k = word:match "^(%d+)x(%d+)x(%d+)$"
+  if not m then return nil end
+  local shape = {}
+  for i, size in ipairs { m, n, k } do
+    shape[i] = math.tointeger(size) or error(word .. ": no integer is so large", 0)
+  end
+  return shape
+end
+
 -- Random normal numbers; of major "k" contiguous along columns, of "row" along rows.
 function M.random_tensor(dtype, rows, columns, major)
   local stride = major == "row" and { 1, rows } or { columns, 1 }

@@ -54,7 +54,8 @@ local function text_of(p)
     p.cluster[1], p.cluster[2], p.group, p.skew)
 end
 
--- The model's plan first, then all that can be: {text =, run =}.
+-- The model's plan first, then all that can be: {text =, run =}. Nil and why not, where gemm_sm90
+-- takes no such product.
 local function make_plans(type_of, sets, shape, beta)
   local first, bytes = sets[1], ELEMENT_BYTES[type_of.name]
   local list = {}
@@ -63,10 +64,12 @@ local function make_plans(type_of, sets, shape, beta)
     options.dtype, options.out, options.beta = type_of.name, type_of.out, beta
     options.template = "gemm_sm90.cu"
     local good, p = pcall(plan.gemm, options)
-    if good then list[#list + 1] = { text = text_of(p), run = runner(p, sets) } end
+    if not good then return nil, p end
+    list[#list + 1] = { text = text_of(p), run = runner(p, sets) }
     return p
   end
-  local model = add {}
+  local model, why = add {}
+  if not model then return nil, why end
   for _, tile in ipairs(TILES) do
     for _, options in ipairs(variants(tile, bytes, shape[1], shape[3])) do
       options.tile, options.ping_pong = { tile[1], tile[2], 128 // bytes }, tile[3] or false
@@ -94,17 +97,24 @@ local function leave_out_slow(list)
   return kept
 end
 
+-- How many times the fastest plan's time the model's takes; nil where there is none.
 local function bench(type_of, shape, beta)
+  local title = ("%s %s%s"):format(type_of.name, table.concat(shape, "x"), beta and ", C" or "")
   local sets = products.make_sets(type_of, shape[1], shape[2], shape[3], "k", "k", beta)
-  local list = leave_out_slow(make_plans(type_of, sets, shape, beta))
+  local list, why = make_plans(type_of, sets, shape, beta)
+  if not list then
+    print(("%s: %s"):format(title, why))
+    return nil
+  end
+  list = leave_out_slow(list)
   local runs = {}
   for i, x in ipairs(list) do runs[i] = x.run end
   for i, ms in ipairs(timing.time_all(runs)) do list[i].us = 1000 * ms end
   local model = table.remove(list, 1)
   table.sort(list, function(x, y) return x.us < y.us end)
   local fastest = list[1].us
-  print(("%s %s%s: the model's %s: %.2f us, %.3f"):format(type_of.name, table.concat(shape, "x"),
-    beta and ", C" or "", model.text, model.us, model.us / fastest))
+  print(("%s: the model's %s: %.2f us, %.3f"):format(title, model.text, model.us,
+    model.us / fastest))
   for _, x in ipairs(list) do
     print(("  %-24s %9.2f %.3f"):format(x.text, x.us, x.us / fastest))
   end
@@ -116,13 +126,15 @@ end
 local chosen, shapes, beta = {}, {}, nil
 
 for _, word in ipairs(arg or {}) do
-  local m, n, k = word:match "^(%d+)x(%d+)x(%d+)$"
-  if m then
-    shapes[#shapes + 1] = { math.tointeger(m), math.tointeger(n), math.tointeger(k) }
+  local shape = products.shape_of(word)
+  if shape then
+    shapes[#shapes + 1] = shape
   elseif word == "beta=1" then
     beta = 1
   else
-    assert(ELEMENT_BYTES[word], word .. ": a type of gemm_sm90, MxNxK or beta=1")
+    if not ELEMENT_BYTES[products.type_of(word).name] then
+      error(word .. ": gemm_sm90 has no such products", 0)
+    end
     chosen[word] = true
   end
 end
@@ -132,10 +144,13 @@ for _, type_of in ipairs(products.TYPES) do
   if ELEMENT_BYTES[type_of.name] and (next(chosen) == nil or chosen[type_of.name]) then
     local sum, count = 0, 0
     for _, shape in ipairs(#shapes > 0 and shapes or SHAPES) do
-      sum, count = sum + math.log(bench(type_of, shape, beta)), count + 1
+      local ratio = bench(type_of, shape, beta)
+      if ratio then sum, count = sum + math.log(ratio), count + 1 end
       collectgarbage()
     end
-    print(("%s: the model's by the fastest's, geometric mean of %d: %.3f"):format(type_of.name,
-      count, math.exp(sum / count)))
+    if count > 1 then
+      print(("%s: the model's by the fastest's, geometric mean of %d: %.3f"):format(type_of.name,
+        count, math.exp(sum / count)))
+    end
   end
 end

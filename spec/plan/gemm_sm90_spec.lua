@@ -365,10 +365,14 @@ describe("gemm_sm90 says", function()
     ["D: no box of 8 lines or more divides the 64 rows of an MMA and the modes of "
       .. "((20,8),64):((64,4096),1)"] = { dtype = "f16", tile = { 64, 64 },
       d_layout = make_layout({ { 20, 8 }, 64 }, { { 64, 4096 }, 1 }) },
-    ["buffers: 1, where one is written while another is stored: 2 at least"] =
+    ["buffers: 1, where an integer from 2 to 227 is needed: one is written, another stored"] =
       { dtype = "f16", buffers = 1 },
-    ["buffers: 2.0, where one is written while another is stored: 2 at least"] =
+    ["buffers: 2.0, where an integer from 2 to 227 is needed: one is written, another stored"] =
       { dtype = "f16", buffers = 2.0 },
+    ["buffers: 65536, where an integer from 2 to 227 is needed: one is written, another stored"] =
+      { dtype = "f16", buffers = 1 << 16 },
+    ["tile: shared memory has no room for two stages beside 16 buffers of the output of each of 2 "
+      .. "warpgroups"] = { dtype = "f16", out = "f16", tile = { 128, 128 }, buffers = 16 },
     ["cluster: 2x2, where one of the two is 1"] = { dtype = "f16", cluster = { 2, 2 } },
     ["cluster: 1x16, where 8 blocks are the most"] = { dtype = "f16", cluster = { 1, 16 } },
     ["stages is 1, where one is loaded while another is multiplied: 2 at least"] =

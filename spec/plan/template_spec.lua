@@ -210,6 +210,30 @@ describe("plan.gemm", function()
     assert.is_true(shared.ping_pong)
   end)
 
+  it("takes the usual tile for a list of products whose N or K comes with the launch", function()
+    local function shared(group, more)
+      local options = { groups = { group }, dtype = "f16", out = "f16", arch = 90 }
+      for name, x in pairs(more or {}) do options[name] = x end
+      return plan.grouped_gemm(options).shared
+    end
+    for _, group in ipairs { { M = 64, N = dyn(64), K = 128 }, { M = 64, N = 64, K = dyn(128, 8) },
+      { M = dyn(64), N = 64, K = 128 } } do
+      assert.same({ 128, 256, 64 }, shared(group).tile)
+    end
+  end)
+
+  it("groups tiles by the clusters that a script wants", function()
+    local sizes = { M = 8192, N = 8192, K = 8192, multiprocessors = 132 }
+    sizes.cluster = { 1, 1 }
+    assert.equal(16, gemm(sizes).group)
+    sizes.cluster, sizes.ping_pong = { 2, 1 }, nil
+    assert.equal(12, gemm(sizes).group)
+    sizes.cluster, sizes.ping_pong = { 1, 1 }, false
+    assert.equal(1500, gemm(sizes).skew)
+    sizes.cluster = { 2, 1 }
+    assert.equal(0, gemm(sizes).skew)
+  end)
+
   it("says what no tile can have", function()
     assert.error_matches(function() gemm { stages = 60, template = "gemm_sm90.cu" } end,
       "^plan.gemm: gemm_sm90.cu: 60 stages need %d+ bytes of shared memory, where a block has ")

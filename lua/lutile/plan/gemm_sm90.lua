@@ -29,6 +29,7 @@ local ROWS = 64 -- of a warpgroup's MMA
 local BARRIER_BYTES = 8
 local NOTES, NOTE_BYTES = 8, 4 -- of a list's units: what a block's producer has drawn
 local FEWEST_BUFFERS, MOST_BUFFERS = 2, 4 -- of the output
+local LEAST_BUFFER = 1024 -- bytes
 local MANY_CHUNKS, STAGES_BESIDE_BUFFERS = 8, 3
 local SHARED_LIMIT = 227 * 1024 -- CUDA C++ Programming Guide, compute capability 9.0
 
@@ -300,9 +301,10 @@ local function check_options(p)
   if p.bias and p.bias ~= "row" and p.bias ~= "column" then
     fail("bias is '%s': \"row\" and \"column\" there are", tostring(p.bias))
   end
-  if p.buffers and (math.type(p.buffers) ~= "integer" or p.buffers < FEWEST_BUFFERS) then
-    fail("buffers: %s, where one is written while another is stored: %d at least",
-      tostring(p.buffers), FEWEST_BUFFERS)
+  if p.buffers and (math.type(p.buffers) ~= "integer" or p.buffers < FEWEST_BUFFERS
+      or p.buffers > SHARED_LIMIT // LEAST_BUFFER) then
+    fail("buffers: %s, where an integer from %d to %d is needed: one is written, another stored",
+      tostring(p.buffers), FEWEST_BUFFERS, SHARED_LIMIT // LEAST_BUFFER)
   end
 end
 
@@ -347,7 +349,12 @@ end
 
 -- As many stages as fit, unless the options say how many.
 local function find_shared_bytes(p)
+  local is_said = p.stages ~= nil
   p.stages = p.stages or most_stages(p, least_buffers(p))
+  if p.stages < 2 and not is_said then
+    fail("tile: shared memory has no room for two stages beside %d buffers of the output of each "
+      .. "of %d warpgroups", least_buffers(p), p.consumers)
+  end
   if p.stages < 2 then
     fail("stages is %d, where one is loaded while another is multiplied: 2 at least", p.stages)
   end

@@ -149,7 +149,7 @@ end
 function M.candidates_for_groups(products, ping_pong)
   local s = { whole_lines = true, ping_pong = ping_pong }
   for _, product in ipairs(products) do
-    if not product.M then return M.candidates(s) end
+    if not (product.M and product.N and product.K) then return M.candidates(s) end
   end
   return in_order(s, function(c)
     local busy = 0 -- us of one multiprocessor
@@ -180,19 +180,21 @@ local function is_paired(c, s, time)
   if rows == 64 then return columns == 128 and s.M > 64 and s.M <= 128 end
   if is_short(time) then return false end
   local leaves_none = rows % 128 == 0 and ceil_div(s.M, rows) % 2 == 0
-  return leaves_none and s.bytes * s.K * (s.M + s.N) > CACHED
+  return leaves_none and 1.0 * s.bytes * s.K * (s.M + s.N) > CACHED -- no integer that wraps around
 end
 
 local function has_short_lines(s) return s.K and s.K * s.bytes <= SHORT_LINE end
 
--- What goes with a candidate for these sizes: options of the plan.
-function M.more(c, s, time)
+-- What goes with a candidate for these sizes, and with 'cluster', if a script says what that is:
+-- options of the plan.
+function M.more(c, s, time, cluster)
   local more = {}
-  if is_paired(c, s, time) then more.cluster = { 2, 1 } end
-  if c.tile[1] == 256 or more.cluster then more.group = c.group or SMALL_GROUP end
+  if not cluster and is_paired(c, s, time) then more.cluster = { 2, 1 } end
+  local is_alone = not more.cluster and (not cluster or cluster[1] * cluster[2] == 1)
+  if c.tile[1] == 256 or not is_alone then more.group = c.group or SMALL_GROUP end
   if not more.group and has_short_lines(s) and not is_short(time) then more.group = LONG_GROUP end
   local is_shared = not c.ping_pong and c.tile[1] > 64
-  if is_shared and not (more.cluster or is_short(time) or has_short_lines(s)) then
+  if is_shared and is_alone and not (is_short(time) or has_short_lines(s)) then
     more.skew = SKEW
   end
   return more

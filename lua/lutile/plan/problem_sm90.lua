@@ -124,7 +124,7 @@ local function plan_of(p, c, sizes)
   p.tile = { c.tile.tile[1], c.tile.tile[2], MOST_LINE // sizes.bytes }
   p.ping_pong, p.splits = c.tile.ping_pong or false, p.splits or c.parts
   if p.dependent == nil then p.dependent = model.is_dependent(c.time) end
-  for name, value in pairs(p.promote and {} or model.more(c.tile, sizes, c.time)) do
+  for name, value in pairs(p.promote and {} or model.more(c.tile, sizes, c.time, p.cluster)) do
     if p[name] == nil then p[name] = value end
   end
   p.reasons = table.move(p.reasons, 1, #p.reasons, 1, {})
